@@ -1,0 +1,1 @@
+//! DataCache: a block cache in front of any object store, and rendezvous placement.

@@ -1,0 +1,1 @@
+//! Iceberg catalogs, storage, metadata caches, pinned tables and commits.

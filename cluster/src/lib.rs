@@ -1,0 +1,1 @@
+//! Cluster membership, routing of tasks to workers, and the channels between them.

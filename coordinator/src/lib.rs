@@ -1,0 +1,1 @@
+//! Sessions, the statement path, the process list and dispatch.

@@ -1,0 +1,1 @@
+//! The Arrow Flight SQL front end.

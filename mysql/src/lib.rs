@@ -1,0 +1,1 @@
+//! The MySQL front end: packets, authentication, text and binary rows.

@@ -1,0 +1,1 @@
+//! SQL to distributed physical plan over Iceberg tables.

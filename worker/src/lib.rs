@@ -1,0 +1,1 @@
+//! Executes plan fragments; owns the memory pool, the spill files and the DataCache.
