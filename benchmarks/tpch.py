@@ -48,7 +48,7 @@ def main():
                 except Exception as error:  # a failed query is a result to report, not the end of the run
                     failures.append(f"{topology} q{q}: {error}")
                     continue
-                difference = answers.difference(mine, theirs)
+                difference = answers.difference(answers.table_rows(mine), answers.table_rows(theirs))
                 if difference:
                     failures.append(f"{topology} q{q}: {difference}")
                 results[topology][q] = times

@@ -1,0 +1,11 @@
+//! Starts `tarn` as its users do, and talks to it as they do.
+
+mod client;
+mod cluster;
+mod process;
+mod tools;
+
+pub use client::{Client, Rows};
+pub use cluster::{Cluster, Settings, eventually};
+pub use process::Process;
+pub use tools::{jar, jdbc_driver_class, mysql_command, python, run, run_python};

@@ -1,0 +1,67 @@
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// Where `tests/run` put the clients (see that script).
+fn clients_dir() -> PathBuf {
+    match std::env::var_os("TARN_TEST_CLIENTS") {
+        Some(dir) => dir.into(),
+        None => Path::new(env!("CARGO_TARGET_TMPDIR")).join("../test-clients"),
+    }
+}
+
+/// The Python that has the client libraries of `tests/clients/requirements.txt`.
+pub fn python() -> PathBuf {
+    present(clients_dir().join("venv/bin/python"), "the Python clients")
+}
+
+/// A jar that `tests/run` fetched.
+pub fn jar(name: &str) -> PathBuf {
+    present(clients_dir().join("jars").join(name), name)
+}
+
+/// The compiled JDBC probe's class path.
+pub fn jdbc_driver_class() -> PathBuf {
+    present(clients_dir().join("classes/JdbcProbe.class"), "the JDBC probe")
+}
+
+/// The `mysql` command-line client (MariaDB's or MySQL's).
+pub fn mysql_command() -> &'static str {
+    static NAME: OnceLock<&'static str> = OnceLock::new();
+    NAME.get_or_init(|| {
+        ["mysql", "mariadb"]
+            .into_iter()
+            .find(|name| Command::new(name).arg("--version").output().is_ok())
+            .expect("no `mysql` or `mariadb` client here: run the tests by tests/run, which says what is missing")
+    })
+}
+
+fn present(path: PathBuf, what: &str) -> PathBuf {
+    assert!(
+        path.exists(),
+        "{what} not found at {}: run the tests by tests/run, which fetches the clients",
+        path.display()
+    );
+    path
+}
+
+/// Runs a script of `tests/clients` and returns what it printed; a failure fails the test with
+/// everything it said.
+pub fn run_python(script: &str, args: &[&str]) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(script);
+    run(Command::new(python()).arg(path).args(args))
+}
+
+/// Runs a command that must succeed; its standard output.
+pub fn run(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    let stdout = String::from_utf8_lossy(&stdout).into_owned();
+    assert!(
+        status.success(),
+        "{command:?} ended with {status}\n{stdout}\n{}",
+        String::from_utf8_lossy(&stderr)
+    );
+    stdout
+}

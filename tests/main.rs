@@ -1,0 +1,16 @@
+//! End-to-end tests: real `tarn` processes on free loopback ports, and real clients.
+//!
+//! One binary for all of them, since each test binary links the whole engine. A module is named
+//! after the room it looks at, a test after what a user would say.
+
+mod harness;
+
+mod catalogs;
+mod client_mysql_command_line;
+mod clients_java;
+mod clients_python;
+mod cluster_life;
+mod lake_demo;
+mod query_life;
+mod tpch;
+mod trouble;
