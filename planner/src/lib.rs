@@ -1,1 +1,4 @@
 //! SQL to distributed physical plan over Iceberg tables.
+
+pub mod functions;
+pub mod statement;
