@@ -1,9 +1,11 @@
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::{Client, Process};
+use super::{Client, Process, run};
 
 /// A coordinator and its workers, or everything in one process, over a lake in a temporary folder.
 pub struct Cluster {
@@ -11,7 +13,10 @@ pub struct Cluster {
     /// Empty when everything runs in one process.
     pub workers: Vec<Process>,
     settings: Settings,
-    dir: LakeDir,
+    /// The coordinator's data directory.
+    lake: PathBuf,
+    /// What this cluster alone writes: its lake unless it was given one, audit, workers' folders.
+    own: TempDir,
 }
 
 /// What a test wants to be otherwise than the defaults: `TARN_…` variables, for all processes.
@@ -25,21 +30,6 @@ impl Settings {
     }
 }
 
-enum LakeDir {
-    Own(TempDir),
-    /// A folder that outlives the cluster.
-    Shared(PathBuf),
-}
-
-impl LakeDir {
-    fn path(&self) -> &Path {
-        match self {
-            Self::Own(dir) => dir.path(),
-            Self::Shared(path) => path,
-        }
-    }
-}
-
 impl Cluster {
     /// Everything in one process.
     pub fn server() -> Self {
@@ -47,7 +37,7 @@ impl Cluster {
     }
 
     pub fn server_with(settings: Settings) -> Self {
-        Self::start_in(new_dir(), &["server"], 0, settings)
+        Self::start_in(None, "server", 0, settings)
     }
 
     /// A coordinator and `workers` worker processes.
@@ -56,32 +46,32 @@ impl Cluster {
     }
 
     pub async fn start_with(workers: usize, settings: Settings) -> Self {
-        let cluster = Self::start_in(new_dir(), &["coordinator"], workers, settings);
+        let cluster = Self::start_in(None, "coordinator", workers, settings);
         cluster.wait_for_workers(workers).await;
         cluster
     }
 
     /// The same over a lake that is there already; 0 workers means one process.
-    pub async fn over(dir: &Path, workers: usize) -> Self {
+    pub async fn over(lake: &Path, workers: usize) -> Self {
+        Self::over_with(lake, workers, Settings::default()).await
+    }
+
+    pub async fn over_with(lake: &Path, workers: usize, settings: Settings) -> Self {
         let command = if workers == 0 { "server" } else { "coordinator" };
-        let cluster =
-            Self::start_in(LakeDir::Shared(dir.to_owned()), &[command], workers, Settings::default());
+        let cluster = Self::start_in(Some(lake), command, workers, settings);
         if workers > 0 {
             cluster.wait_for_workers(workers).await;
         }
         cluster
     }
 
-    fn start_in(dir: LakeDir, args: &[&str], workers: usize, settings: Settings) -> Self {
-        let free = [
-            ("TARN_DATA_DIR", dir.path().to_str().expect("UTF-8")),
-            ("TARN_COORDINATOR_MYSQL_LISTEN", "127.0.0.1:0"),
-            ("TARN_COORDINATOR_FLIGHT_LISTEN", "127.0.0.1:0"),
-            ("TARN_COORDINATOR_HTTP_LISTEN", "127.0.0.1:0"),
-        ];
-        let env = variables(&free, &settings);
-        let coordinator = Process::start(args, &env);
-        let mut cluster = Self { coordinator, workers: vec![], settings, dir };
+    fn start_in(lake: Option<&Path>, command: &str, workers: usize, settings: Settings) -> Self {
+        let own = tempfile::tempdir().expect("a temporary folder");
+        let lake = lake.map_or_else(|| own.path().join("lake"), Path::to_owned);
+        let listen = ["MYSQL", "FLIGHT", "HTTP"]
+            .map(|name| (format!("TARN_COORDINATOR_{name}_LISTEN"), "127.0.0.1:0".to_owned()));
+        let coordinator = start_coordinator(command, &lake, &own, listen, &settings);
+        let mut cluster = Self { coordinator, workers: vec![], settings, lake, own };
         for _ in 0..workers {
             cluster.add_worker();
         }
@@ -90,7 +80,7 @@ impl Cluster {
 
     /// Starts one more worker process; its index in `workers`. It registers by itself.
     pub fn add_worker(&mut self) -> usize {
-        let own_dir = self.dir().join(format!("worker-{}", self.workers.len()));
+        let own_dir = self.own.path().join(format!("worker-{}", self.workers.len()));
         let coordinator = format!("http://{}", self.coordinator.address("http"));
         let env = variables(
             &[
@@ -109,23 +99,17 @@ impl Cluster {
 
     /// Starts the coordinator anew on the addresses that it had.
     pub fn restart_coordinator(&mut self) {
-        let addresses: Vec<(&str, String)> = [
-            ("TARN_COORDINATOR_MYSQL_LISTEN", "mysql"),
-            ("TARN_COORDINATOR_FLIGHT_LISTEN", "flight"),
-            ("TARN_COORDINATOR_HTTP_LISTEN", "http"),
-        ]
-        .map(|(variable, name)| (variable, self.coordinator.address(name).to_owned()))
-        .into();
+        let listen = ["MYSQL", "FLIGHT", "HTTP"].map(|name| {
+            let address = self.coordinator.address(&name.to_lowercase());
+            (format!("TARN_COORDINATOR_{name}_LISTEN"), address.to_owned())
+        });
         self.coordinator.kill();
-        let dir = self.dir().to_str().expect("UTF-8").to_owned();
-        let mut fixed = vec![("TARN_DATA_DIR", dir.as_str())];
-        fixed.extend(addresses.iter().map(|(variable, address)| (*variable, address.as_str())));
-        self.coordinator = Process::start(&["coordinator"], &variables(&fixed, &self.settings));
+        self.coordinator = start_coordinator("coordinator", &self.lake, &self.own, listen, &self.settings);
     }
 
     /// The data directory of the coordinator.
     pub fn dir(&self) -> &Path {
-        self.dir.path()
+        &self.lake
     }
 
     /// A Flight SQL connection as `root`.
@@ -154,7 +138,7 @@ impl Cluster {
 
     /// The audit records so far, as JSON.
     pub fn audit(&self) -> Vec<serde_json::Value> {
-        let text = std::fs::read_to_string(self.dir().join("audit/audit.log")).unwrap_or_default();
+        let text = std::fs::read_to_string(self.own.path().join("audit/audit.log")).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
     }
 }
@@ -177,8 +161,37 @@ pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
-fn new_dir() -> LakeDir {
-    LakeDir::Own(tempfile::tempdir().expect("a temporary folder"))
+fn start_coordinator(
+    command: &str,
+    lake: &Path,
+    own: &TempDir,
+    listen: [(String, String); 3],
+    settings: &Settings,
+) -> Process {
+    let audit = own.path().join("audit");
+    let spill = own.path().join("spill");
+    let mut env = variables(
+        &[
+            ("TARN_DATA_DIR", lake.to_str().expect("UTF-8")),
+            ("TARN_AUDIT_DIR", audit.to_str().expect("UTF-8")),
+            ("TARN_WORKER_SPILL_DIR", spill.to_str().expect("UTF-8")),
+        ],
+        settings,
+    );
+    env.extend(listen);
+    Process::start(&[command], &env)
+}
+
+/// A lake with TPC-H at scale 0.01 in the database `tpch`, made once for all tests of a run.
+pub fn generate_tpch() -> &'static Path {
+    static LAKE: OnceLock<PathBuf> = OnceLock::new();
+    LAKE.get_or_init(|| {
+        let lake = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tpch-sf0.01");
+        run(Command::new(env!("CARGO_BIN_EXE_tarn"))
+            .args(["generate", "tpch", "--scale", "0.01", "--data-dir"])
+            .arg(&lake));
+        lake
+    })
 }
 
 fn variables(own: &[(&str, &str)], settings: &Settings) -> Vec<(String, String)> {

@@ -3,9 +3,11 @@
 mod client;
 mod cluster;
 mod process;
+mod service;
 mod tools;
 
 pub use client::{Client, Rows};
-pub use cluster::{Cluster, Settings, eventually};
+pub use cluster::{Cluster, Settings, eventually, generate_tpch};
 pub use process::Process;
+pub use service::Service;
 pub use tools::{jar, jdbc_driver_class, mysql_command, python, run, run_python};

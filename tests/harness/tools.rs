@@ -25,6 +25,13 @@ pub fn jdbc_driver_class() -> PathBuf {
     present(clients_dir().join("classes/JdbcProbe.class"), "the JDBC probe")
 }
 
+/// The class path of the Iceberg REST catalog of `tests/clients/rest_fixture`.
+pub fn rest_fixture_class_path() -> std::ffi::OsString {
+    let classes = present(clients_dir().join("classes/RestFx.class"), "the Iceberg REST catalog");
+    let jars = clients_dir().join("rest-jars/*");
+    std::env::join_paths([classes.parent().expect("a folder"), &jars]).expect("a class path")
+}
+
 /// The `mysql` command-line client (MariaDB's or MySQL's).
 pub fn mysql_command() -> &'static str {
     static NAME: OnceLock<&'static str> = OnceLock::new();
