@@ -1,1 +1,35 @@
 //! Iceberg catalogs, storage, metadata caches, pinned tables and commits.
+//!
+//! [`Catalogs`] holds every [`Catalog`] by name: the embedded one (SQLite and local files), REST catalogs, other
+//! SQLite catalogs. [`Catalog::table`] pins a table: a [`PinnedTable`] is one snapshot of it, whose manifests are read
+//! through a bounded cache. [`Catalog::append`] and [`Catalog::create_table_as`] give an [`AppendWriter`], which makes
+//! its rows visible in one atomic commit. [`StorageDescriptor`] tells, as a value that travels to workers, how a
+//! table's bytes are reached, and opens the one store that metadata and data are read and written through.
+
+mod append;
+mod catalog;
+mod create;
+mod error;
+mod manifest;
+mod name;
+mod near_names;
+mod pinned;
+mod registry;
+mod secrets;
+mod settings;
+mod storage;
+
+pub use append::{AppendSummary, AppendWriter, WriteOptions};
+pub use catalog::Catalog;
+pub use create::{NewTable, PartitionField};
+pub use error::{CatalogError, Result};
+pub use manifest::DecodedManifest;
+pub use name::{DEFAULT_CATALOG, DEFAULT_DATABASE, TableName};
+pub use near_names::near_names;
+pub use pinned::PinnedTable;
+pub use registry::Catalogs;
+pub use secrets::{MASK, is_secret};
+pub use settings::CatalogSettings;
+pub use storage::{
+    StorageDescriptor, StoreSettings, TableStorage, location_to_path, path_to_location,
+};

@@ -1,0 +1,5 @@
+//! Appending rows to a table in one atomic commit.
+
+mod writer;
+
+pub use writer::{AppendSummary, AppendWriter, WriteOptions};

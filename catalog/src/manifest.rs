@@ -1,0 +1,61 @@
+//! A manifest, decoded once and shared by every query that reads its table.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use iceberg::spec::{ManifestContentType, ManifestEntryRef};
+use parking_lot::Mutex;
+
+/// The live entries of one manifest, sequence numbers and snapshot ids inherited from the manifest list.
+pub struct DecodedManifest {
+    /// Entries that are added or existing; deleted ones are left out.
+    pub entries: Vec<ManifestEntryRef>,
+    /// The partition spec that the entries' partition values are of.
+    pub partition_spec_id: i32,
+    /// Data files, or delete files.
+    pub content: ManifestContentType,
+    memo: Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>,
+}
+
+impl DecodedManifest {
+    pub(crate) fn new(
+        entries: Vec<ManifestEntryRef>,
+        partition_spec_id: i32,
+        content: ManifestContentType,
+    ) -> Self {
+        Self {
+            entries,
+            partition_spec_id,
+            content,
+            memo: Mutex::default(),
+        }
+    }
+
+    /// What was derived from the entries under `key`, made by `derive` the first time.
+    ///
+    /// It lives as long as the manifest stays in the cache, so derive only what is not much larger than the entries:
+    /// bounds of a column as an array, say. If the value under `key` is of another type it is derived anew.
+    pub fn memo<T: Any + Send + Sync>(&self, key: &str, derive: impl FnOnce(&Self) -> T) -> Arc<T> {
+        if let Some(known) = self.memo.lock().get(key).cloned()
+            && let Ok(value) = known.downcast::<T>()
+        {
+            return value;
+        }
+        // Two queries may derive the same value at once; that costs less than one waiting under a lock.
+        let value = Arc::new(derive(self));
+        self.memo.lock().insert(key.to_string(), value.clone());
+        value
+    }
+}
+
+impl fmt::Debug for DecodedManifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecodedManifest")
+            .field("entries", &self.entries.len())
+            .field("partition_spec_id", &self.partition_spec_id)
+            .field("content", &self.content)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,77 @@
+//! Which properties are secrets, and how they are shown.
+
+use std::collections::BTreeMap;
+
+/// What stands in for a secret wherever properties are shown.
+pub const MASK: &str = "******";
+
+/// Whether the value of a property must not be shown. Errs on the side of hiding.
+pub fn is_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    [
+        "secret",
+        "token",
+        "password",
+        "credential",
+        "access-key",
+        "access_key",
+        "private",
+        "authorization",
+        "customer-key",
+        "sse.key",
+    ]
+    .iter()
+    .any(|part| key.contains(part))
+        && !matches!(
+            key.as_str(),
+            "oauth2-server-uri" | "token-exchange-enabled" | "rest.token-refresh-enabled"
+        )
+}
+
+/// The value as it may be shown: secrets masked, and the user part of a URI too.
+pub(crate) fn shown_value<'a>(key: &str, value: &'a str) -> &'a str {
+    if is_secret(key) || uri_has_password(value) {
+        MASK
+    } else {
+        value
+    }
+}
+
+/// Properties as they may be shown.
+pub(crate) fn shown_properties(properties: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    properties
+        .iter()
+        .map(|(key, value)| (key.clone(), shown_value(key, value).to_string()))
+        .collect()
+}
+
+fn uri_has_password(value: &str) -> bool {
+    value
+        .split_once("://")
+        .and_then(|(_, rest)| rest.split('/').next())
+        .and_then(|authority| authority.rsplit_once('@'))
+        .is_some_and(|(user, _)| user.contains(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked() {
+        for (key, value, shown) in [
+            ("uri", "http://localhost:8181", "http://localhost:8181"),
+            ("uri", "postgresql://me:pw@db:5432/x", MASK),
+            ("token", "abc", MASK),
+            ("credential", "id:secret", MASK),
+            ("s3.secret-access-key", "abc", MASK),
+            ("s3.access-key-id", "AKIA", MASK),
+            ("s3.session-token", "abc", MASK),
+            ("header.Authorization", "Bearer abc", MASK),
+            ("s3.region", "eu-central-1", "eu-central-1"),
+            ("s3.path-style-access", "true", "true"),
+        ] {
+            assert_eq!(shown_value(key, value), shown, "{key}");
+        }
+    }
+}
