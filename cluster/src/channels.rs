@@ -1,0 +1,216 @@
+use crate::lost::{LostWorkerError, describe, transport_failure};
+use async_trait::async_trait;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion_distributed::grpc::{BoxCloneSyncChannel, create_worker_client};
+use datafusion_distributed::{
+    ChannelResolver, CoordinatorToWorkerMsg, ExecuteTaskRequest, GetWorkerInfoRequest,
+    GetWorkerInfoResponse, WorkerChannel, WorkerToCoordinatorMsg,
+};
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use http::HeaderMap;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OnceCell;
+use tonic::Status;
+use tonic::transport::Endpoint;
+use url::Url;
+
+/// How this process talks to workers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChannelSettings {
+    /// How long a connection may take to be made.
+    pub connect_timeout: Duration,
+    /// How often a connection with calls in flight is asked whether the other side lives.
+    pub keepalive_interval: Duration,
+    /// How long the answer may take. A worker whose processors are busy answers late; a frozen one never does.
+    pub keepalive_timeout: Duration,
+}
+
+impl Default for ChannelSettings {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(2),
+            keepalive_interval: Duration::from_secs(3),
+            keepalive_timeout: Duration::from_secs(7),
+        }
+    }
+}
+
+/// Bytes a stream that nobody reads may leave in this process: the price of one paused stream.
+const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+/// All streams to one worker share a connection. Were its window the tighter one, a few paused streams (a client
+/// that reads slowly) would stop every other stream to that worker, of this query and of others.
+const CONNECTION_WINDOW_BYTES: u32 = i32::MAX as u32;
+
+type LostHook = dyn Fn(&Url, &str) + Send + Sync;
+
+/// The gRPC channels to workers: one connection per address, made when first needed, dropped when it fails.
+///
+/// Every error of the transport names the worker, so that [`crate::worker_lost`] can tell who is gone.
+#[derive(Clone)]
+pub struct WorkerChannels {
+    settings: ChannelSettings,
+    channels: Arc<Mutex<HashMap<Url, Arc<OnceCell<BoxCloneSyncChannel>>>>>,
+    on_lost: Option<Arc<LostHook>>,
+}
+
+impl fmt::Debug for WorkerChannels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerChannels")
+            .field("settings", &self.settings)
+            .field("open", &self.channels.lock().len())
+            .finish()
+    }
+}
+
+impl WorkerChannels {
+    /// Channels that tell nobody of losses but the query that met one.
+    pub fn new(settings: ChannelSettings) -> Self {
+        Self {
+            settings,
+            channels: Arc::default(),
+            on_lost: None,
+        }
+    }
+
+    /// Calls `hook` with the address and the reason whenever a worker cannot be reached.
+    pub fn with_lost_hook(mut self, hook: impl Fn(&Url, &str) + Send + Sync + 'static) -> Self {
+        self.on_lost = Some(Arc::new(hook));
+        self
+    }
+
+    /// Forgets the connection to a worker; the next call makes a new one.
+    pub fn forget(&self, url: &Url) {
+        self.channels.lock().remove(url);
+    }
+
+    async fn channel(&self, url: &Url) -> Result<BoxCloneSyncChannel> {
+        let cell = Arc::clone(self.channels.lock().entry(url.clone()).or_default());
+        cell.get_or_try_init(|| self.connect(url)).await.cloned()
+    }
+
+    async fn connect(&self, url: &Url) -> Result<BoxCloneSyncChannel> {
+        let endpoint = Endpoint::from_shared(url.to_string())
+            .map_err(|error| {
+                DataFusionError::Configuration(format!("worker address {url}: {error}"))
+            })?
+            .connect_timeout(self.settings.connect_timeout)
+            // Between stages go many small messages; each would wait 40 ms for the last one's acknowledgement.
+            .tcp_nodelay(true)
+            .tcp_keepalive(Some(Duration::from_secs(30)))
+            .http2_keep_alive_interval(self.settings.keepalive_interval)
+            .keep_alive_timeout(self.settings.keepalive_timeout)
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
+        match endpoint.connect().await {
+            Ok(channel) => Ok(BoxCloneSyncChannel::new(channel)),
+            Err(error) => Err(self.lost(url, &describe(&error))),
+        }
+    }
+
+    /// Names the worker in an error of the transport; leaves errors of the query alone.
+    fn named(&self, url: &Url, error: DataFusionError) -> DataFusionError {
+        let reason = match &error {
+            DataFusionError::External(inner) => {
+                inner.downcast_ref::<Status>().and_then(transport_failure)
+            }
+            _ => None,
+        };
+        match reason {
+            Some(reason) => self.lost(url, &reason),
+            None => error,
+        }
+    }
+
+    fn lost(&self, url: &Url, reason: &str) -> DataFusionError {
+        self.forget(url);
+        if let Some(hook) = &self.on_lost {
+            hook(url, reason);
+        }
+        DataFusionError::External(Box::new(LostWorkerError {
+            url: url.clone(),
+            reason: reason.to_string(),
+        }))
+    }
+}
+
+#[async_trait]
+impl ChannelResolver for WorkerChannels {
+    async fn get_worker_client_for_url(&self, url: &Url) -> Result<Box<dyn WorkerChannel>> {
+        Ok(Box::new(NamedChannel {
+            inner: create_worker_client(self.channel(url).await?),
+            url: url.clone(),
+            channels: self.clone(),
+        }))
+    }
+}
+
+/// A channel whose transport errors name the worker at its other end.
+struct NamedChannel {
+    inner: Box<dyn WorkerChannel>,
+    url: Url,
+    channels: WorkerChannels,
+}
+
+impl NamedChannel {
+    fn name_errors<T: Send + 'static>(
+        &self,
+        stream: BoxStream<'static, Result<T>>,
+    ) -> BoxStream<'static, Result<T>> {
+        let (channels, url) = (self.channels.clone(), self.url.clone());
+        stream
+            .map_err(move |error| channels.named(&url, error))
+            .boxed()
+    }
+}
+
+#[async_trait]
+impl WorkerChannel for NamedChannel {
+    async fn coordinator_channel(
+        &mut self,
+        headers: HeaderMap,
+        messages: BoxStream<'static, CoordinatorToWorkerMsg>,
+    ) -> Result<BoxStream<'static, Result<WorkerToCoordinatorMsg>>> {
+        match self.inner.coordinator_channel(headers, messages).await {
+            Ok(stream) => Ok(self.name_errors(stream)),
+            Err(error) => Err(self.channels.named(&self.url, error)),
+        }
+    }
+
+    async fn execute_task(
+        &mut self,
+        headers: HeaderMap,
+        request: ExecuteTaskRequest,
+        metrics: ExecutionPlanMetricsSet,
+        context: &Arc<TaskContext>,
+    ) -> Result<Vec<BoxStream<'static, Result<RecordBatch>>>> {
+        match self
+            .inner
+            .execute_task(headers, request, metrics, context)
+            .await
+        {
+            Ok(streams) => Ok(streams
+                .into_iter()
+                .map(|stream| self.name_errors(stream))
+                .collect()),
+            Err(error) => Err(self.channels.named(&self.url, error)),
+        }
+    }
+
+    async fn get_worker_info(
+        &mut self,
+        request: GetWorkerInfoRequest,
+    ) -> Result<GetWorkerInfoResponse> {
+        self.inner
+            .get_worker_info(request)
+            .await
+            .map_err(|error| self.channels.named(&self.url, error))
+    }
+}

@@ -1,0 +1,267 @@
+use crate::ENGINE_VERSION;
+use crate::heartbeat::{Heartbeat, HeartbeatReply};
+use crate::snapshot::WorkerSnapshot;
+use crate::worker_info::{QueryLoad, WorkerId, WorkerInfo, WorkerState};
+use chrono::{DateTime, Utc};
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use url::Url;
+
+/// When the coordinator believes that a worker is there.
+#[derive(Debug, Clone)]
+pub struct MembershipSettings {
+    /// How often workers report.
+    pub heartbeat: Duration,
+    /// Reports a worker may miss before it is counted as lost.
+    pub missed_heartbeats: u32,
+    /// How long a lost worker stays listed before it is forgotten.
+    pub forget_after: Duration,
+    /// The version a worker must have to be used.
+    pub version: String,
+}
+
+impl Default for MembershipSettings {
+    fn default() -> Self {
+        Self {
+            heartbeat: Duration::from_secs(2),
+            missed_heartbeats: 4,
+            forget_after: Duration::from_secs(600),
+            version: ENGINE_VERSION.to_string(),
+        }
+    }
+}
+
+/// The workers a coordinator knows, from their heartbeats alone.
+///
+/// Nothing is stored: a coordinator that restarts knows no worker, and each comes back with its next heartbeat.
+/// Time is passed in by the `_at` functions, so that every transition can be tested without waiting.
+///
+/// ```text
+///            heartbeat                    heartbeat(draining)
+///  (unknown) ─────────▶ active ─────────────────────────────▶ draining
+///                        │  ▲                                    │
+///      missed, or a query│  │ heartbeat       heartbeat(lost) or │ missed
+///      could not reach it▼  │                                    ▼
+///                        lost ◀──────────────────────────────── lost ──forget_after──▶ (forgotten)
+/// ```
+#[derive(Debug)]
+pub struct Membership {
+    settings: MembershipSettings,
+    members: RwLock<BTreeMap<WorkerId, Member>>,
+}
+
+#[derive(Debug, Clone)]
+struct Member {
+    info: WorkerInfo,
+    heard: Instant,
+    queries: Vec<QueryLoad>,
+}
+
+impl Membership {
+    /// A membership without members.
+    pub fn new(settings: MembershipSettings) -> Self {
+        Self {
+            settings,
+            members: RwLock::new(BTreeMap::new()),
+        }
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> &MembershipSettings {
+        &self.settings
+    }
+
+    /// Takes a heartbeat in: registers, updates, or (state `Lost`) removes the worker.
+    pub fn heartbeat(&self, beat: Heartbeat) -> HeartbeatReply {
+        self.heartbeat_at(beat, Instant::now(), Utc::now())
+    }
+
+    /// [`Self::heartbeat`] at a given time.
+    pub fn heartbeat_at(
+        &self,
+        beat: Heartbeat,
+        now: Instant,
+        wall: DateTime<Utc>,
+    ) -> HeartbeatReply {
+        let mut members = self.members.write();
+        if beat.state == WorkerState::Lost {
+            if members.remove(&beat.id).is_some() {
+                tracing::info!(worker = %beat.id, url = %beat.url, "worker left");
+            }
+            return self.reply(false, Some("left".to_string()));
+        }
+
+        // One process per address: whoever was there before is gone, whatever it last said.
+        let replaced: Vec<WorkerId> = members
+            .iter()
+            .filter(|(id, member)| **id != beat.id && member.info.url == beat.url)
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in replaced {
+            members.remove(&id);
+            tracing::info!(old = %id, new = %beat.id, url = %beat.url, "worker restarted");
+        }
+
+        let note = (beat.version != self.settings.version).then(|| {
+            format!(
+                "engine version {} differs from the coordinator's {}",
+                beat.version, self.settings.version
+            )
+        });
+        let before = members.get(&beat.id).map(|member| member.info.state);
+        match (before, &note) {
+            (None, None) => {
+                tracing::info!(worker = %beat.id, url = %beat.url, cores = beat.cores, "worker joined")
+            }
+            (None, Some(note)) => {
+                tracing::warn!(worker = %beat.id, url = %beat.url, "worker is not used: {note}")
+            }
+            (Some(WorkerState::Lost), _) => {
+                tracing::info!(worker = %beat.id, url = %beat.url, "worker is back")
+            }
+            (Some(WorkerState::Active), _) if beat.state == WorkerState::Draining => {
+                tracing::info!(worker = %beat.id, url = %beat.url, "worker drains")
+            }
+            _ => {}
+        }
+
+        let in_service = note.is_none() && beat.state == WorkerState::Active;
+        let reason = match (&note, beat.state) {
+            (Some(note), _) => Some(note.clone()),
+            (None, WorkerState::Draining) => Some("draining".to_string()),
+            (None, _) => None,
+        };
+        members.insert(
+            beat.id.clone(),
+            Member {
+                info: WorkerInfo {
+                    id: beat.id,
+                    url: beat.url,
+                    http_url: beat.http_url,
+                    version: beat.version,
+                    cores: beat.cores,
+                    memory_bytes: beat.memory_bytes,
+                    state: beat.state,
+                    running_tasks: beat.running_tasks,
+                    memory_used: beat.memory_used,
+                    spill_used: beat.spill_used,
+                    cache: beat.cache,
+                    started: DateTime::from_timestamp_millis(beat.started_ms).unwrap_or(wall),
+                    last_heartbeat: wall,
+                    note,
+                },
+                heard: now,
+                queries: beat.queries,
+            },
+        );
+        self.reply(in_service, reason)
+    }
+
+    fn reply(&self, in_service: bool, note: Option<String>) -> HeartbeatReply {
+        HeartbeatReply {
+            in_service,
+            note,
+            interval_ms: u64::try_from(self.settings.heartbeat.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Counts workers that missed their heartbeats as lost, and forgets those lost for long.
+    pub fn expire(&self) {
+        self.expire_at(Instant::now());
+    }
+
+    /// [`Self::expire`] at a given time.
+    pub fn expire_at(&self, now: Instant) {
+        let patience = self.settings.heartbeat * self.settings.missed_heartbeats.max(1);
+        self.members.write().retain(|id, member| {
+            let silent = now.saturating_duration_since(member.heard);
+            if silent > patience && member.info.state != WorkerState::Lost {
+                tracing::warn!(worker = %id, url = %member.info.url, silent_ms = silent.as_millis(), "worker missed its heartbeats");
+                member.info.state = WorkerState::Lost;
+                member.info.note = Some(format!("no heartbeat for {} s", silent.as_secs()));
+                member.info.running_tasks = 0;
+                member.queries.clear();
+            }
+            silent <= patience + self.settings.forget_after
+        });
+    }
+
+    /// A query could not reach the worker at `url`: leave it out until it is heard of again.
+    pub fn suspect(&self, url: &Url, reason: &str) {
+        for (id, member) in self.members.write().iter_mut() {
+            if member.info.url == *url && member.info.state != WorkerState::Lost {
+                tracing::warn!(worker = %id, %url, reason, "worker could not be reached");
+                member.info.state = WorkerState::Lost;
+                member.info.note = Some(reason.to_string());
+                member.queries.clear();
+            }
+        }
+    }
+
+    /// All workers, for `SHOW WORKERS`, by address.
+    pub fn list(&self) -> Vec<WorkerInfo> {
+        self.expire();
+        let mut list: Vec<_> = self
+            .members
+            .read()
+            .values()
+            .map(|member| member.info.clone())
+            .collect();
+        list.sort_by(|a, b| (a.url.as_str(), &a.id).cmp(&(b.url.as_str(), &b.id)));
+        list
+    }
+
+    /// The workers that take tasks now, fixed for one query.
+    pub fn snapshot(&self) -> WorkerSnapshot {
+        self.expire();
+        WorkerSnapshot::new(
+            self.members
+                .read()
+                .values()
+                .filter(|member| {
+                    member.info.state == WorkerState::Active && member.info.note.is_none()
+                })
+                .map(|member| (member.info.url.clone(), member.info.cores)),
+        )
+    }
+
+    /// What all workers report of one query, summed. `None` while no worker has reported it.
+    pub fn query_load(&self, query_id: &str) -> Option<QueryLoad> {
+        let members = self.members.read();
+        members
+            .values()
+            .flat_map(|member| &member.queries)
+            .filter(|load| load.query_id == query_id)
+            .fold(None, |sum: Option<QueryLoad>, load| {
+                let sum = sum.unwrap_or_default();
+                Some(QueryLoad {
+                    query_id: load.query_id.clone(),
+                    tasks: sum.tasks + load.tasks,
+                    splits_total: sum.splits_total + load.splits_total,
+                    splits_done: sum.splits_done + load.splits_done,
+                    rows: sum.rows + load.rows,
+                    bytes: sum.bytes + load.bytes,
+                    memory_bytes: sum.memory_bytes + load.memory_bytes,
+                })
+            })
+    }
+
+    /// Why no worker can be used, in words for the person who sent the query.
+    pub fn why_none(&self) -> String {
+        let list = self.list();
+        if list.is_empty() {
+            return "no worker has registered with this coordinator: start one with `tarn worker`, \
+                    its coordinator address set to this coordinator's HTTP port"
+                .to_string();
+        }
+        let reasons: Vec<String> = list
+            .iter()
+            .map(|worker| match &worker.note {
+                Some(note) => format!("{} is {} ({note})", worker.url, worker.state),
+                None => format!("{} is {}", worker.url, worker.state),
+            })
+            .collect();
+        format!("no worker is in service: {}", reasons.join(", "))
+    }
+}
