@@ -1,4 +1,5 @@
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Why a cache could not be opened, or a read through it failed.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +43,15 @@ pub enum CacheError {
         got_start: u64,
         got_end: u64,
     },
+    /// The object was replaced while it was being read.
+    #[error("{path} changed while it was being read")]
+    Changed { path: String },
+    /// The store could not be read.
+    #[error("{path} could not be read: {source}")]
+    Remote {
+        path: String,
+        source: Arc<object_store::Error>,
+    },
 }
 
 impl From<CacheError> for object_store::Error {
@@ -49,6 +59,32 @@ impl From<CacheError> for object_store::Error {
         object_store::Error::Generic {
             store: "DataCache",
             source: Box::new(e),
+        }
+    }
+}
+
+/// A failed remote read, told to everybody who waited for it.
+#[derive(Debug, Clone)]
+pub(crate) struct FetchError {
+    pub path: Arc<str>,
+    pub source: Arc<object_store::Error>,
+}
+
+impl FetchError {
+    /// The same kind of error for one of those who wait (`object_store::Error` is not `Clone`).
+    pub fn to_store_error(&self) -> object_store::Error {
+        use object_store::Error as E;
+        let path = self.path.to_string();
+        let source = Box::new(Arc::clone(&self.source));
+        match *self.source {
+            E::NotFound { .. } => E::NotFound { path, source },
+            E::PermissionDenied { .. } => E::PermissionDenied { path, source },
+            E::Unauthenticated { .. } => E::Unauthenticated { path, source },
+            _ => CacheError::Remote {
+                path,
+                source: Arc::clone(&self.source),
+            }
+            .into(),
         }
     }
 }

@@ -11,11 +11,18 @@
 //! path is. The crate knows nothing of SQL or Iceberg: it caches bytes of immutable objects, counts
 //! where they came from, and says which node should hold which object ([`rendezvous`]).
 
+mod block;
 mod counters;
 mod data_cache;
 mod error;
 pub mod rendezvous;
+mod runs;
 mod settings;
+mod single_flight;
+mod store;
+
+#[cfg(test)]
+mod read_tests;
 
 pub use counters::{CacheStats, ReadCounters};
 pub use data_cache::DataCache;
