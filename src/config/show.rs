@@ -1,0 +1,230 @@
+//! `tarn config`: the settings in force, and the reference that is docs/configuration.md.
+
+use super::entries::{UserPassword, is_secret};
+use super::load::Settings;
+use super::table::{SECTIONS, SETTINGS};
+use super::value::Kind;
+
+/// The settings in force: name, value, unit, source. Secrets are masked.
+pub fn print(settings: &Settings) -> String {
+    let mut rows: Vec<[String; 4]> = vec![["setting", "value", "unit", "source"].map(String::from)];
+    for s in SETTINGS {
+        let (value, source) = settings.entry(s);
+        let value = match (&s.kind, value.show()) {
+            (Kind::PathInside(_), _) => settings.path(&s.name()).display().to_string(),
+            (_, empty) if empty.is_empty() => "-".to_string(),
+            (_, value) => value,
+        };
+        let unit = if s.kind.unit().is_empty() {
+            "-"
+        } else {
+            s.kind.unit()
+        };
+        rows.push([s.name(), value, unit.to_string(), source.to_string()]);
+    }
+    for catalog in &settings.catalogs {
+        for (property, value) in &catalog.properties {
+            let value = if is_secret(property) { "***" } else { value };
+            let name = format!("catalog.{}.{property}", catalog.name);
+            rows.push([
+                name,
+                value.to_string(),
+                "-".to_string(),
+                catalog.place.clone(),
+            ]);
+        }
+    }
+    for user in settings.users.iter().flatten() {
+        let password = match &user.password {
+            UserPassword::None => "no password",
+            UserPassword::Plain(_) => "password ***",
+            UserPassword::Sha256(_) => "password_sha256 ***",
+        };
+        rows.push([
+            format!("users.{}", user.name),
+            password.to_string(),
+            "-".to_string(),
+            user.place.clone(),
+        ]);
+    }
+    if settings.users.is_none() {
+        let row = ["users.root", "no password", "-", "default"];
+        rows.push(row.map(String::from));
+    }
+    align(&rows)
+}
+
+fn align(rows: &[[String; 4]]) -> String {
+    let mut widths = [0; 4];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut out = String::new();
+    for row in rows {
+        let line: String = row
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell:<width$}  "))
+            .collect();
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// The whole of docs/configuration.md.
+pub fn markdown() -> String {
+    let mut out = String::from(INTRODUCTION);
+    for (section, about) in SECTIONS {
+        if section.is_empty() {
+            out.push_str("\n## Top of the file\n\n");
+        } else {
+            out.push_str(&format!("\n## [{section}]\n\n"));
+        }
+        out.push_str(&format!(
+            "{about}\n\n| setting | type | default | unit | variable | what it does |\n"
+        ));
+        out.push_str("|---|---|---|---|---|---|\n");
+        for s in SETTINGS.iter().filter(|s| s.section == *section) {
+            let default = match s.default {
+                "" => "(empty)".to_string(),
+                text => format!("`{text}`"),
+            };
+            out.push_str(&format!(
+                "| `{}` | {} | {default} | {} | `{}` | {} |\n",
+                s.name(),
+                s.kind.describe(),
+                s.kind.unit(),
+                s.variable(),
+                s.doc
+            ));
+        }
+    }
+    out.push_str(LISTS);
+    out
+}
+
+const INTRODUCTION: &str = "\
+# Configuration
+
+<!-- Written by `tarn config --markdown > docs/configuration.md`; change src/config/table.rs, then write it again. -->
+
+Nothing has to be configured: with no file at all, Tarn keeps its data in `~/.tarn`, listens on loopback only, and lets
+`root` in without a password (and says both in its log). Who opens it to a network sets the listen addresses and
+`[[users]]`.
+
+There is one file, in TOML: the one named by `--config`, else by the variable `TARN_CONFIG`, else `tarn.toml` in the
+working directory if it is there. Each setting can be overridden by an environment variable, and a few by a flag. The last one
+wins: default, file, environment, flag; then, where [the SQL reference](sql.md) says so, `SET` in a session. `tarn config` prints the
+settings in force with the place each came from. A key that is not known or a value that cannot be read stops the start
+with an error that names it and its line.
+
+Sizes are written `64MiB`, `2GiB` (powers of 1024), `500MB` (powers of 1000) or as bytes; durations `500ms`, `30s`, `5m`,
+`8h`, `1d`. `~/` in a path is the home directory. The column *unit* is the one that `tarn config` prints.
+
+```toml
+data_dir = \"/srv/tarn\"
+
+[coordinator]
+mysql_listen = \"0.0.0.0:9030\"
+
+[worker]
+coordinator = \"http://coordinator:8030\"
+memory = \"24GiB\"
+
+[[users]]
+name = \"ann\"
+password = \"${ANN_PASSWORD}\"
+
+[catalog.prod]
+type = \"rest\"
+uri = \"https://catalog.example.com\"
+```
+";
+
+const LISTS: &str = "
+## [catalog.&lt;name&gt;]
+
+One table for each catalog, beside the embedded one, which is always there and called `lake`. Its keys are the properties that
+`CREATE CATALOG … PROPERTIES` takes: see [the SQL reference](sql.md). `${NAME}` in a value is replaced by the
+environment variable of that name, so that secrets need not be in the file; `tarn config` masks them.
+
+```toml
+[catalog.prod]
+type = \"rest\"
+uri = \"https://catalog.example.com\"
+warehouse = \"prod\"
+\"s3.endpoint\" = \"https://s3.example.com\"
+\"s3.region\" = \"eu-west-1\"
+\"s3.access-key-id\" = \"${S3_KEY_ID}\"
+\"s3.secret-access-key\" = \"${S3_SECRET}\"
+```
+
+## [[users]]
+
+One table for each user. Without any, `root` may log in without a password; with at least one, only those listed may log
+in.
+
+| key | type | what it does |
+|---|---|---|
+| `name` | text | The name to log in with. |
+| `password` | text | The password; `${NAME}` is replaced by that environment variable. Empty or left out: no password is needed. |
+| `password_sha256` | text | Instead of `password`: the 64 hexadecimal digits of SHA256(SHA256(password)). Such a user cannot log in by `mysql_native_password`, only by `caching_sha2_password`. |
+
+## Other variables
+
+| variable | what it does |
+|---|---|
+| `TARN_CONFIG` | The configuration file, if there is no `--config`. |
+| `TARN_PASSWORD` | The password of `tarn sql`, if there is no `--password`. |
+";
+
+#[cfg(test)]
+mod tests {
+    use super::super::load;
+    use super::*;
+
+    const DOCUMENT: &str = include_str!("../../docs/configuration.md");
+
+    #[test]
+    fn the_reference_is_what_the_table_says() {
+        assert!(
+            DOCUMENT == markdown(),
+            "docs/configuration.md is out of date: tarn config --markdown > docs/configuration.md"
+        );
+    }
+
+    #[test]
+    fn the_reference_lists_each_setting_exactly_once() {
+        for s in SETTINGS {
+            let row = format!("| `{}` |", s.name());
+            assert_eq!(DOCUMENT.matches(&row).count(), 1, "{}", s.name());
+        }
+    }
+
+    #[test]
+    fn secrets_are_masked() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("tarn.toml");
+        let text = "[catalog.prod]\nuri = \"http://c\"\ntoken = \"hunter2\"\n\n[[users]]\nname = \"ann\"\npassword = \"hunter3\"\n";
+        std::fs::write(&file, text).unwrap();
+        let shown = print(&load(Some(&file), &Vec::new()).unwrap());
+        assert!(!shown.contains("hunter"), "{shown}");
+        let line = |start: &str| {
+            shown
+                .lines()
+                .find(|l| l.starts_with(start))
+                .map(str::to_string)
+        };
+        let token = line("catalog.prod.token").unwrap();
+        assert!(
+            token.contains("***") && token.ends_with("tarn.toml:1"),
+            "{token}"
+        );
+        assert!(line("catalog.prod.uri").unwrap().contains("http://c"));
+        assert!(line("users.ann").unwrap().contains("password ***"));
+        assert!(line("cache.block ").unwrap().contains("1048576  ") && shown.contains("bytes"));
+    }
+}

@@ -1,0 +1,5 @@
+//! `tarn sql`.
+
+mod format;
+
+pub use format::Format;
