@@ -81,8 +81,6 @@ pub struct QueryContext {
     pub query_id: String,
     /// What the query may hold of each worker's memory pool, in bytes.
     pub query_memory_bytes: Option<u64>,
-    /// Rows in a record batch; `None` leaves it to the workers.
-    pub batch_rows: Option<usize>,
     /// Workers that failed this query before, not to be used again.
     pub exclude: Vec<Url>,
 }
@@ -159,8 +157,9 @@ impl ClusterDispatch {
         let headers = TaskHeaders {
             query_id: query.query_id.clone(),
             query_memory_bytes: query.query_memory_bytes,
-            batch_rows: query.batch_rows,
+            batch_rows: Some(config.batch_size()),
             target_partitions: Some(partitions),
+            late_materialization: config.options().execution.parquet.pushdown_filters,
         };
 
         let planner = std::mem::take(builder.query_planner());

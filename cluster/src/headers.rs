@@ -4,6 +4,7 @@ const QUERY_ID: HeaderName = HeaderName::from_static("x-tarn-query-id");
 const QUERY_MEMORY_BYTES: HeaderName = HeaderName::from_static("x-tarn-query-memory-bytes");
 const BATCH_ROWS: HeaderName = HeaderName::from_static("x-tarn-batch-rows");
 const TARGET_PARTITIONS: HeaderName = HeaderName::from_static("x-tarn-target-partitions");
+const LATE_MATERIALIZATION: HeaderName = HeaderName::from_static("x-tarn-late-materialization");
 
 /// What a worker must know of a query beside the plan; travels with every task as gRPC metadata.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct TaskHeaders {
     pub batch_rows: Option<usize>,
     /// Partitions in a task.
     pub target_partitions: Option<usize>,
+    /// Whether filters are evaluated inside the Parquet reader.
+    pub late_materialization: bool,
 }
 
 impl TaskHeaders {
@@ -34,6 +37,9 @@ impl TaskHeaders {
         if let Some(partitions) = self.target_partitions {
             headers.insert(TARGET_PARTITIONS, HeaderValue::from(partitions));
         }
+        if self.late_materialization {
+            headers.insert(LATE_MATERIALIZATION, HeaderValue::from_static("1"));
+        }
         headers
     }
 
@@ -49,6 +55,7 @@ impl TaskHeaders {
             target_partitions: text(&TARGET_PARTITIONS)
                 .and_then(|value| value.parse().ok())
                 .filter(|partitions| *partitions > 0),
+            late_materialization: text(&LATE_MATERIALIZATION) == Some("1"),
         }
     }
 }
@@ -64,6 +71,7 @@ mod tests {
             query_memory_bytes: Some(1 << 30),
             batch_rows: Some(8192),
             target_partitions: Some(4),
+            late_materialization: true,
         };
         assert_eq!(TaskHeaders::from_headers(&task.to_headers()), task);
     }

@@ -265,3 +265,200 @@ impl Membership {
         format!("no worker is in service: {}", reasons.join(", "))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker_info::CacheUsage;
+
+    struct Clock {
+        start: Instant,
+        wall: DateTime<Utc>,
+    }
+
+    impl Clock {
+        fn new() -> Self {
+            Self {
+                start: Instant::now(),
+                wall: DateTime::from_timestamp(1_800_000_000, 0).unwrap(),
+            }
+        }
+
+        fn at(&self, seconds: u64) -> Instant {
+            self.start + Duration::from_secs(seconds)
+        }
+    }
+
+    fn membership() -> Membership {
+        Membership::new(MembershipSettings {
+            heartbeat: Duration::from_secs(2),
+            missed_heartbeats: 3,
+            forget_after: Duration::from_secs(60),
+            version: "1.0.0".to_string(),
+        })
+    }
+
+    fn beat(id: &str, port: u16) -> Heartbeat {
+        Heartbeat {
+            id: WorkerId(id.to_string()),
+            url: Url::parse(&format!("http://127.0.0.1:{port}")).unwrap(),
+            http_url: None,
+            version: "1.0.0".to_string(),
+            cores: 4,
+            memory_bytes: 1 << 30,
+            state: WorkerState::Active,
+            running_tasks: 0,
+            memory_used: 0,
+            spill_used: 0,
+            cache: CacheUsage::default(),
+            started_ms: 1_799_999_000_000,
+            queries: Vec::new(),
+        }
+    }
+
+    fn ports(membership: &Membership) -> Vec<u16> {
+        let members = membership.members.read();
+        let mut ports: Vec<_> = members
+            .values()
+            .filter(|member| member.info.state == WorkerState::Active && member.info.note.is_none())
+            .filter_map(|member| member.info.url.port())
+            .collect();
+        ports.sort_unstable();
+        ports
+    }
+
+    #[test]
+    fn a_worker_registers_by_its_first_heartbeat() {
+        let (clock, members) = (Clock::new(), membership());
+        let reply = members.heartbeat_at(beat("a", 1), clock.at(0), clock.wall);
+        assert_eq!(
+            reply,
+            HeartbeatReply {
+                in_service: true,
+                note: None,
+                interval_ms: 2000
+            }
+        );
+        assert_eq!(ports(&members), [1]);
+    }
+
+    #[test]
+    fn a_silent_worker_is_lost_and_comes_back_with_a_heartbeat() {
+        let (clock, members) = (Clock::new(), membership());
+        members.heartbeat_at(beat("a", 1), clock.at(0), clock.wall);
+        members.heartbeat_at(beat("b", 2), clock.at(5), clock.wall);
+        members.expire_at(clock.at(6));
+        assert_eq!(
+            ports(&members),
+            [1, 2],
+            "three missed heartbeats are not yet over"
+        );
+        members.expire_at(clock.at(7));
+        assert_eq!(ports(&members), [2]);
+        assert!(
+            members
+                .heartbeat_at(beat("a", 1), clock.at(8), clock.wall)
+                .in_service
+        );
+        assert_eq!(ports(&members), [1, 2]);
+    }
+
+    #[test]
+    fn a_worker_that_is_lost_for_long_is_forgotten() {
+        let (clock, members) = (Clock::new(), membership());
+        members.heartbeat_at(beat("a", 1), clock.at(0), clock.wall);
+        members.expire_at(clock.at(66));
+        assert_eq!(members.members.read().len(), 1);
+        members.expire_at(clock.at(67));
+        assert!(members.members.read().is_empty());
+    }
+
+    #[test]
+    fn a_restarted_worker_replaces_its_old_self_at_once() {
+        let (clock, members) = (Clock::new(), membership());
+        members.heartbeat_at(beat("old", 1), clock.at(0), clock.wall);
+        members.heartbeat_at(beat("new", 1), clock.at(1), clock.wall);
+        let members = members.members.read();
+        assert_eq!(
+            members.keys().map(|id| id.0.as_str()).collect::<Vec<_>>(),
+            ["new"]
+        );
+    }
+
+    #[test]
+    fn a_draining_worker_is_listed_and_not_used() {
+        let (clock, members) = (Clock::new(), membership());
+        members.heartbeat_at(beat("a", 1), clock.at(0), clock.wall);
+        let mut drains = beat("a", 1);
+        drains.state = WorkerState::Draining;
+        let reply = members.heartbeat_at(drains.clone(), clock.at(1), clock.wall);
+        assert!(!reply.in_service);
+        assert!(ports(&members).is_empty());
+        assert_eq!(members.members.read().len(), 1);
+        drains.state = WorkerState::Lost;
+        members.heartbeat_at(drains, clock.at(2), clock.wall);
+        assert!(members.members.read().is_empty(), "it said good-bye");
+    }
+
+    #[test]
+    fn a_suspect_is_left_out_until_it_is_heard_of() {
+        let (clock, members) = (Clock::new(), membership());
+        members.heartbeat_at(beat("a", 1), clock.at(0), clock.wall);
+        members.heartbeat_at(beat("b", 2), clock.at(0), clock.wall);
+        members.suspect(&beat("a", 1).url, "connection refused");
+        assert_eq!(ports(&members), [2]);
+        members.heartbeat_at(beat("a", 1), clock.at(1), clock.wall);
+        assert_eq!(ports(&members), [1, 2]);
+    }
+
+    #[test]
+    fn another_version_is_listed_and_not_used() {
+        let (clock, members) = (Clock::new(), membership());
+        let mut other = beat("a", 1);
+        other.version = "0.9.0".to_string();
+        let reply = members.heartbeat_at(other, clock.at(0), clock.wall);
+        assert!(!reply.in_service);
+        assert!(reply.note.unwrap().contains("0.9.0"));
+        assert!(ports(&members).is_empty());
+        assert_eq!(members.members.read().len(), 1);
+    }
+
+    #[test]
+    fn the_reason_why_there_is_no_worker_is_told() {
+        let members = membership();
+        assert!(members.why_none().contains("tarn worker"));
+        members.heartbeat(beat("a", 7));
+        members.suspect(&beat("a", 7).url, "connection refused");
+        let why = members.why_none();
+        assert!(
+            why.contains("127.0.0.1:7") && why.contains("connection refused"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn the_progress_of_a_query_is_the_sum_over_workers() {
+        let (clock, members) = (Clock::new(), membership());
+        let load = |query: &str, done| QueryLoad {
+            query_id: query.to_string(),
+            tasks: 1,
+            splits_total: 10,
+            splits_done: done,
+            rows: 100 * done,
+            bytes: 1000 * done,
+            memory_bytes: 5,
+        };
+        for (id, port, queries) in [
+            ("a", 1, vec![load("q1", 3), load("q2", 9)]),
+            ("b", 2, vec![load("q1", 4)]),
+        ] {
+            let mut beat = beat(id, port);
+            beat.queries = queries;
+            members.heartbeat_at(beat, clock.at(0), clock.wall);
+        }
+        let sum = members.query_load("q1").unwrap();
+        assert_eq!((sum.tasks, sum.splits_total, sum.splits_done), (2, 20, 7));
+        assert_eq!((sum.rows, sum.bytes, sum.memory_bytes), (700, 7000, 10));
+        assert_eq!(members.query_load("q3"), None);
+    }
+}

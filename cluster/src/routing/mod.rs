@@ -9,6 +9,8 @@
 //! and the addresses of workers decide everything, so a repeated query sends the same bytes to the same worker.
 
 mod balance;
+#[cfg(test)]
+mod coverage_tests;
 mod handlers;
 mod pieces;
 mod placement;
