@@ -1,8 +1,15 @@
-//! What a new table shall be.
+//! What a new table shall be, and its first metadata.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use iceberg::spec::{Schema, Transform};
+use iceberg::spec::{
+    FormatVersion, Schema, SortOrder, TableMetadata, TableMetadataBuilder, Transform,
+    UnboundPartitionField, UnboundPartitionSpec,
+};
+
+use crate::error::{CatalogError, Result};
+use crate::name::TableName;
+use crate::near_names::near_names;
 
 /// A table to create.
 #[derive(Debug, Clone)]
@@ -47,4 +54,293 @@ pub struct PartitionField {
     pub transform: Transform,
     /// The field's name; if `None`, the usual one, such as `ts_day` or `id_bucket`.
     pub name: Option<String>,
+}
+
+impl PartitionField {
+    /// The field's name: the one given, or the one that other engines would give it.
+    pub fn field_name(&self) -> String {
+        if let Some(name) = &self.name {
+            return name.clone();
+        }
+        let column = &self.column;
+        match self.transform {
+            Transform::Identity => column.clone(),
+            Transform::Bucket(_) => format!("{column}_bucket"),
+            Transform::Truncate(_) => format!("{column}_trunc"),
+            Transform::Year => format!("{column}_year"),
+            Transform::Month => format!("{column}_month"),
+            Transform::Day => format!("{column}_day"),
+            Transform::Hour => format!("{column}_hour"),
+            Transform::Void => format!("{column}_null"),
+            Transform::Unknown => format!("{column}_unknown"),
+        }
+    }
+}
+
+/// The first metadata of a table: field ids assigned, partition spec bound and checked.
+pub(crate) fn first_metadata(
+    table: &TableName,
+    spec: NewTable,
+    location: String,
+) -> Result<TableMetadata> {
+    let invalid = |reason: String| CatalogError::InvalidTable {
+        table: table.to_string(),
+        reason,
+    };
+    let format_version = format_version(table, &spec)?;
+    check_columns(&spec.schema).map_err(invalid)?;
+    let partition = partition_spec(&spec.schema, &spec.partition).map_err(invalid)?;
+    check_properties(&spec.properties).map_err(invalid)?;
+    let mut properties = spec.properties;
+    // Other engines write zstd unless told otherwise; written down, the table says so itself.
+    properties
+        .entry("write.parquet.compression-codec".to_string())
+        .or_insert_with(|| "zstd".to_string());
+    let built = TableMetadataBuilder::new(
+        spec.schema,
+        partition,
+        SortOrder::unsorted_order(),
+        location,
+        format_version,
+        properties,
+    )
+    .and_then(|builder| builder.build())
+    .map_err(|error| invalid(error.message().to_string()))?;
+    Ok(built.metadata)
+}
+
+/// The version asked for: by the field, or by the property that other engines use for it.
+fn format_version(table: &TableName, spec: &NewTable) -> Result<FormatVersion> {
+    let asked = match spec.properties.get("format-version") {
+        Some(text) => text
+            .trim()
+            .parse::<u8>()
+            .map_err(|_| CatalogError::InvalidTable {
+                table: table.to_string(),
+                reason: format!("'{text}' is not a format version; 1 and 2 are"),
+            })?,
+        None => spec.format_version,
+    };
+    match asked {
+        1 => Ok(FormatVersion::V1),
+        2 => Ok(FormatVersion::V2),
+        other => Err(CatalogError::Unsupported {
+            table: table.clone(),
+            feature: format!("version {other} of the Iceberg table format"),
+        }),
+    }
+}
+
+fn check_columns(schema: &Schema) -> Result<(), String> {
+    let fields = schema.as_struct().fields();
+    if fields.is_empty() {
+        return Err("a table needs at least one column".to_string());
+    }
+    let mut seen = HashSet::new();
+    for field in fields {
+        if field.name.is_empty() {
+            return Err("a column has no name".to_string());
+        }
+        // Case is folded, since SQL finds columns without regard to it.
+        if !seen.insert(field.name.to_lowercase()) {
+            return Err(format!("column '{}' is there twice", field.name));
+        }
+    }
+    Ok(())
+}
+
+fn check_properties(properties: &HashMap<String, String>) -> Result<(), String> {
+    if let Some(format) = properties.get("write.format.default")
+        && !format.eq_ignore_ascii_case("parquet")
+    {
+        return Err(format!(
+            "files of format '{format}' are not written; 'parquet' is"
+        ));
+    }
+    crate::append::check_properties(properties)
+}
+
+fn partition_spec(
+    schema: &Schema,
+    fields: &[PartitionField],
+) -> Result<UnboundPartitionSpec, String> {
+    let mut names = HashSet::new();
+    let mut bound = Vec::with_capacity(fields.len());
+    for field in fields {
+        let source = schema
+            .field_by_name(&field.column)
+            .or_else(|| schema.field_by_name_case_insensitive(&field.column))
+            .ok_or_else(|| {
+                let columns = schema.as_struct().fields().iter().map(|f| f.name.as_str());
+                let near = near_names(&field.column, columns);
+                let hint = near
+                    .first()
+                    .map(|name| format!("; did you mean '{name}'?"))
+                    .unwrap_or_default();
+                format!(
+                    "there is no column '{}' to partition by{hint}",
+                    field.column
+                )
+            })?;
+        field
+            .transform
+            .result_type(&source.field_type)
+            .map_err(|_| {
+                format!(
+                    "column '{}' of type {} cannot be partitioned by {}",
+                    field.column, source.field_type, field.transform
+                )
+            })?;
+        if matches!(
+            field.transform,
+            Transform::Bucket(0) | Transform::Truncate(0)
+        ) {
+            return Err(format!(
+                "{} on column '{}' needs a number above zero",
+                field.transform, field.column
+            ));
+        }
+        // The name that the schema has, not the one in whatever case the statement had.
+        let column = schema
+            .name_by_field_id(source.id)
+            .unwrap_or(&field.column)
+            .to_string();
+        let name = PartitionField {
+            column,
+            ..field.clone()
+        }
+        .field_name();
+        if !names.insert(name.to_lowercase()) {
+            return Err(format!("partition field '{name}' is there twice"));
+        }
+        bound.push(UnboundPartitionField {
+            source_id: source.id,
+            field_id: None,
+            name,
+            transform: field.transform,
+        });
+    }
+    let builder = UnboundPartitionSpec::builder()
+        .add_partition_fields(bound)
+        .map_err(|error| error.message().to_string())?;
+    Ok(builder.build())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use iceberg::spec::{NestedField, PrimitiveType, Type};
+
+    use super::*;
+
+    fn schema() -> Schema {
+        let field =
+            |id, name: &str, kind| Arc::new(NestedField::optional(id, name, Type::Primitive(kind)));
+        Schema::builder()
+            .with_fields(vec![
+                field(1, "id", PrimitiveType::Long),
+                field(2, "ts", PrimitiveType::Timestamp),
+                field(3, "name", PrimitiveType::String),
+                field(4, "price", PrimitiveType::Double),
+            ])
+            .build()
+            .unwrap()
+    }
+
+    fn by(column: &str, transform: Transform) -> PartitionField {
+        PartitionField {
+            column: column.to_string(),
+            transform,
+            name: None,
+        }
+    }
+
+    fn made(partition: Vec<PartitionField>) -> Result<TableMetadata> {
+        let spec = NewTable {
+            partition,
+            ..NewTable::new("t", schema())
+        };
+        first_metadata(
+            &TableName::new("lake", "db", "t"),
+            spec,
+            "file:///wh/db/t".to_string(),
+        )
+    }
+
+    #[test]
+    fn transforms_are_bound_and_named() {
+        let metadata = made(vec![
+            by("ts", Transform::Day),
+            by("ID", Transform::Bucket(16)),
+            by("name", Transform::Truncate(2)),
+        ])
+        .unwrap();
+        let fields: Vec<(i32, i32, String, String)> = metadata
+            .default_partition_spec()
+            .fields()
+            .iter()
+            .map(|f| {
+                (
+                    f.source_id,
+                    f.field_id,
+                    f.name.clone(),
+                    f.transform.to_string(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            fields,
+            [
+                (2, 1000, "ts_day".to_string(), "day".to_string()),
+                (1, 1001, "id_bucket".to_string(), "bucket[16]".to_string()),
+                (3, 1002, "name_trunc".to_string(), "truncate[2]".to_string()),
+            ]
+        );
+        assert_eq!(metadata.format_version(), FormatVersion::V2);
+    }
+
+    #[test]
+    fn a_spec_that_cannot_be_is_refused_with_the_reason() {
+        for (partition, reason) in [
+            (
+                vec![by("tz", Transform::Day)],
+                "no column 'tz' to partition by; did you mean 'ts'?",
+            ),
+            (
+                vec![by("id", Transform::Day)],
+                "column 'id' of type long cannot be partitioned by day",
+            ),
+            (
+                vec![by("price", Transform::Bucket(4))],
+                "column 'price' of type double cannot be partitioned by bucket[4]",
+            ),
+            (
+                vec![by("id", Transform::Bucket(0))],
+                "needs a number above zero",
+            ),
+            (
+                vec![by("ts", Transform::Day), by("ts", Transform::Day)],
+                "'ts_day' is there twice",
+            ),
+        ] {
+            let error = made(partition).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn version_three_is_refused() {
+        let spec = NewTable {
+            format_version: 3,
+            ..NewTable::new("t", schema())
+        };
+        let error = first_metadata(
+            &TableName::new("lake", "db", "t"),
+            spec,
+            "file:///wh".to_string(),
+        )
+        .unwrap_err();
+        assert!(matches!(error, CatalogError::Unsupported { .. }), "{error}");
+    }
 }

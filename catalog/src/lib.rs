@@ -7,16 +7,25 @@
 //! table's bytes are reached, and opens the one store that metadata and data are read and written through.
 
 mod append;
+mod backend;
 mod catalog;
+mod catalog_kind;
 mod create;
 mod error;
 mod manifest;
+mod metadata_cache;
+mod metadata_file;
+mod metadata_location;
 mod name;
 mod near_names;
 mod pinned;
+mod purge;
 mod registry;
+mod registry_file;
+mod rest;
 mod secrets;
 mod settings;
+mod sqlite;
 mod storage;
 
 pub use append::{AppendSummary, AppendWriter, WriteOptions};

@@ -33,6 +33,26 @@ impl DecodedManifest {
         }
     }
 
+    /// A guess at its memory, with room for what is derived from it.
+    pub(crate) fn estimated_bytes(&self) -> u64 {
+        // A map entry with its key, its control byte and the slack of a hash table; a bound owns a value besides.
+        const COUNT: usize = 24;
+        const BOUND: usize = 96;
+        self.entries
+            .iter()
+            .map(|entry| {
+                let file = entry.data_file();
+                let counts = file.column_sizes().len()
+                    + file.value_counts().len()
+                    + file.null_value_counts().len()
+                    + file.nan_value_counts().len();
+                let bounds = file.lower_bounds().len() + file.upper_bounds().len();
+                (600 + file.file_path().len() + counts * COUNT + bounds * BOUND) as u64
+            })
+            .sum::<u64>()
+            + 400
+    }
+
     /// What was derived from the entries under `key`, made by `derive` the first time.
     ///
     /// It lives as long as the manifest stays in the cache, so derive only what is not much larger than the entries:

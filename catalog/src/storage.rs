@@ -2,13 +2,17 @@
 
 mod descriptor;
 mod file_io;
+mod files;
 mod location;
 mod routing_store;
 mod s3;
 mod settings;
+mod stores;
 
 pub use descriptor::{StorageDescriptor, TableStorage};
 pub use location::{location_to_path, path_to_location};
 pub use settings::StoreSettings;
 
-pub(crate) use file_io::{TarnStorageFactory, file_io_over};
+pub(crate) use file_io::file_io_over;
+pub(crate) use files::{delete_files, read_file, root_cause, store_error, write_new_file};
+pub(crate) use stores::Stores;

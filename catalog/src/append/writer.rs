@@ -50,6 +50,26 @@ pub struct AppendWriter {
 }
 
 impl AppendWriter {
+    pub(crate) fn to_table(
+        _c: crate::Catalog,
+        t: crate::PinnedTable,
+        _o: WriteOptions,
+    ) -> Result<Self> {
+        Ok(Self {
+            arrow_schema: t.arrow_schema(),
+        })
+    }
+
+    pub(crate) fn to_new_table(
+        _c: crate::Catalog,
+        _t: crate::backend::StagedTable,
+        _o: WriteOptions,
+    ) -> Result<Self> {
+        Err(CatalogError::Internal(
+            "appending is not there yet".to_string(),
+        ))
+    }
+
     /// The table's schema as Arrow's. Batches may be of types that convert to it without loss.
     pub fn arrow_schema(&self) -> SchemaRef {
         self.arrow_schema.clone()

@@ -1,0 +1,161 @@
+//! Decoding of table metadata files, manifest lists and manifests.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use iceberg::spec::{
+    FormatVersion, Manifest, ManifestEntry, ManifestFile, ManifestList, ManifestStatus,
+    TableMetadata,
+};
+use serde::Deserialize;
+
+use crate::error::{CatalogError, Result};
+use crate::manifest::DecodedManifest;
+use crate::name::TableName;
+use crate::storage::root_cause;
+
+/// The newest version of the table format that is read.
+const NEWEST_VERSION: u64 = 2;
+
+fn corrupt(
+    what: &'static str,
+    file: &str,
+    error: &(dyn std::error::Error + 'static),
+) -> CatalogError {
+    CatalogError::Corrupt {
+        what,
+        file: file.to_string(),
+        reason: root_cause(error),
+    }
+}
+
+/// Parses a table metadata file, gzipped or not.
+pub(crate) fn parse_metadata(table: &TableName, file: &str, bytes: &[u8]) -> Result<TableMetadata> {
+    const WHAT: &str = "table metadata file";
+    let unpacked;
+    let json = if bytes.starts_with(&[0x1f, 0x8b]) {
+        let mut json = Vec::new();
+        GzDecoder::new(bytes)
+            .read_to_end(&mut json)
+            .map_err(|e| corrupt(WHAT, file, &e))?;
+        unpacked = json;
+        unpacked.as_slice()
+    } else {
+        bytes
+    };
+
+    #[derive(Deserialize)]
+    struct Version {
+        #[serde(rename = "format-version")]
+        format_version: u64,
+    }
+    // Looked at first: a version that is not known need not have fields that are.
+    let version: Version = serde_json::from_slice(json).map_err(|e| corrupt(WHAT, file, &e))?;
+    check_version(table, version.format_version)?;
+    serde_json::from_slice(json).map_err(|e| corrupt(WHAT, file, &e))
+}
+
+/// The text of a table metadata file and the end of its name, as `write.metadata.compression-codec` asks.
+pub(crate) fn metadata_text(metadata: &TableMetadata) -> Result<(Bytes, &'static str)> {
+    let failed = |e: &(dyn std::error::Error + 'static)| {
+        CatalogError::Internal(format!(
+            "table metadata cannot be written: {}",
+            root_cause(e)
+        ))
+    };
+    let json = serde_json::to_vec(metadata).map_err(|e| failed(&e))?;
+    let codec = metadata
+        .properties()
+        .get("write.metadata.compression-codec");
+    if codec.is_some_and(|codec| codec.eq_ignore_ascii_case("gzip")) {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        let packed = encoder
+            .write_all(&json)
+            .and_then(|()| encoder.finish())
+            .map_err(|e| failed(&e))?;
+        return Ok((packed.into(), ".gz.metadata.json"));
+    }
+    Ok((json.into(), ".metadata.json"))
+}
+
+fn check_version(table: &TableName, version: u64) -> Result<()> {
+    if version > NEWEST_VERSION {
+        return Err(CatalogError::Unsupported {
+            table: table.clone(),
+            feature: format!("version {version} of the Iceberg table format"),
+        });
+    }
+    Ok(())
+}
+
+/// Refuses what metadata alone shows is not read here.
+pub(crate) fn check_supported(table: &TableName, metadata: &TableMetadata) -> Result<()> {
+    check_version(table, metadata.format_version() as u64)?;
+    let encrypted = metadata.properties().contains_key("encryption.key-id")
+        || metadata
+            .current_snapshot()
+            .is_some_and(|snapshot| snapshot.encryption_key_id().is_some());
+    if encrypted {
+        return Err(CatalogError::Unsupported {
+            table: table.clone(),
+            feature: "encryption".to_string(),
+        });
+    }
+    Ok(())
+}
+
+/// Parses a manifest list.
+pub(crate) fn parse_manifest_list(
+    file: &str,
+    bytes: &[u8],
+    version: FormatVersion,
+) -> Result<Vec<ManifestFile>> {
+    // A table upgraded to version 2 keeps the lists that were written before.
+    let list = match ManifestList::parse_with_version(bytes, version) {
+        Err(error) if version != FormatVersion::V1 => {
+            ManifestList::parse_with_version(bytes, FormatVersion::V1).map_err(|_| error)
+        }
+        result => result,
+    };
+    let list = list.map_err(|e| corrupt("manifest list", file, &e))?;
+    Ok(list.consume_entries().into_iter().collect())
+}
+
+/// Parses a manifest, keeps its live entries, and lets them inherit what the manifest list says of the manifest.
+pub(crate) fn parse_manifest(manifest: &ManifestFile, bytes: &[u8]) -> Result<DecodedManifest> {
+    let file = manifest.manifest_path.as_str();
+    let parsed = Manifest::parse_avro(bytes).map_err(|e| corrupt("manifest", file, &e))?;
+    let (entries, _) = parsed.into_parts();
+    let entries = entries
+        .into_iter()
+        .filter(|entry| entry.is_alive())
+        .map(|entry| {
+            let entry = Arc::unwrap_or_clone(entry);
+            Arc::new(inherit(entry, manifest))
+        })
+        .collect();
+    Ok(DecodedManifest::new(
+        entries,
+        manifest.partition_spec_id,
+        manifest.content,
+    ))
+}
+
+/// Inheritance of the snapshot id and of sequence numbers, as the spec has it: an added entry without a number takes
+/// the manifest's; in a manifest of version 1 (number 0) all do.
+fn inherit(mut entry: ManifestEntry, manifest: &ManifestFile) -> ManifestEntry {
+    entry.snapshot_id.get_or_insert(manifest.added_snapshot_id);
+    if entry.status == ManifestStatus::Added || manifest.sequence_number == 0 {
+        entry
+            .sequence_number
+            .get_or_insert(manifest.sequence_number);
+        entry
+            .file_sequence_number
+            .get_or_insert(manifest.sequence_number);
+    }
+    entry
+}

@@ -1,0 +1,581 @@
+//! A catalog in a SQLite file, in the tables that other Iceberg engines' SQL catalogs use.
+//!
+//! A table is a row that points to its current metadata file. A commit writes a new metadata file and moves the
+//! pointer with one conditional UPDATE, which is the compare-and-swap.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use iceberg::spec::{Snapshot, SnapshotReference, SnapshotRetention, TableMetadata};
+use iceberg::{TableRequirement, TableUpdate};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{Row, Sqlite, Transaction};
+use tokio::sync::OnceCell;
+
+use crate::backend::{Backend, CommitError, StagedTable, TablePointer};
+use crate::create::{NewTable, first_metadata};
+use crate::error::{CatalogError, Result};
+use crate::metadata_cache::MetadataCache;
+use crate::metadata_file::metadata_text;
+use crate::metadata_location::{first_metadata_location, next_metadata_location};
+use crate::name::TableName;
+use crate::pinned::PinnedTable;
+use crate::storage::{StorageDescriptor, Stores, TableStorage, delete_files, write_new_file};
+
+/// How long a statement waits for another process that writes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The mark of a namespace without properties, the same that other engines leave.
+const EXISTS_PROPERTY: &str = "exists";
+
+/// What a [`SqliteBackend`] is made of.
+#[derive(Debug, Clone)]
+pub(crate) struct SqliteConfig {
+    /// The catalog's name in Tarn.
+    pub(crate) catalog: String,
+    /// The catalog's name in the file, which may hold several.
+    pub(crate) catalog_in_file: String,
+    pub(crate) file: PathBuf,
+    pub(crate) warehouse: Option<String>,
+    /// Whether to make the file, and keep a write-ahead log beside it. Only for files that are Tarn's own.
+    pub(crate) own: bool,
+    /// The catalog's properties, among them its storage's.
+    pub(crate) properties: BTreeMap<String, String>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct SqliteBackend {
+    config: SqliteConfig,
+    stores: Arc<Stores>,
+    cache: Arc<MetadataCache>,
+    scope: Arc<str>,
+    connection: OnceCell<Connection>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    pool: SqlitePool,
+    /// Older files have no column `iceberg_type`, which tells tables from views.
+    has_type: bool,
+}
+
+impl Connection {
+    fn only_tables(&self) -> &'static str {
+        if self.has_type {
+            " AND (iceberg_type = 'TABLE' OR iceberg_type IS NULL)"
+        } else {
+            ""
+        }
+    }
+}
+
+impl SqliteBackend {
+    pub(crate) fn new(
+        config: SqliteConfig,
+        stores: Arc<Stores>,
+        cache: Arc<MetadataCache>,
+        scope: Arc<str>,
+    ) -> Self {
+        Self {
+            config,
+            stores,
+            cache,
+            scope,
+            connection: OnceCell::new(),
+        }
+    }
+
+    async fn connection(&self) -> Result<&Connection> {
+        self.connection
+            .get_or_try_init(|| self.connect())
+            .await
+            .map_err(|e| self.failed(e))
+    }
+
+    async fn connect(&self) -> Result<Connection, sqlx::Error> {
+        let mut options = SqliteConnectOptions::new()
+            .filename(&self.config.file)
+            .create_if_missing(self.config.own)
+            .busy_timeout(BUSY_TIMEOUT);
+        if self.config.own {
+            options = options
+                .journal_mode(SqliteJournalMode::Wal)
+                .synchronous(SqliteSynchronous::Full);
+        }
+        let pool = SqlitePoolOptions::new()
+            .max_connections(8)
+            .acquire_timeout(BUSY_TIMEOUT)
+            .connect_with(options)
+            .await?;
+        for statement in [
+            "CREATE TABLE IF NOT EXISTS iceberg_tables (
+                catalog_name VARCHAR(255) NOT NULL,
+                table_namespace VARCHAR(255) NOT NULL,
+                table_name VARCHAR(255) NOT NULL,
+                metadata_location VARCHAR(1000),
+                previous_metadata_location VARCHAR(1000),
+                iceberg_type VARCHAR(5),
+                PRIMARY KEY (catalog_name, table_namespace, table_name))",
+            "CREATE TABLE IF NOT EXISTS iceberg_namespace_properties (
+                catalog_name VARCHAR(255) NOT NULL,
+                namespace VARCHAR(255) NOT NULL,
+                property_key VARCHAR(255) NOT NULL,
+                property_value VARCHAR(1000),
+                PRIMARY KEY (catalog_name, namespace, property_key))",
+        ] {
+            sqlx::query(statement).execute(&pool).await?;
+        }
+        let columns = sqlx::query("SELECT name FROM pragma_table_info('iceberg_tables')")
+            .fetch_all(&pool)
+            .await?;
+        let mut has_type = false;
+        for column in columns {
+            has_type |= column
+                .try_get::<String, _>(0)?
+                .eq_ignore_ascii_case("iceberg_type");
+        }
+        Ok(Connection { pool, has_type })
+    }
+
+    fn failed(&self, error: sqlx::Error) -> CatalogError {
+        let (catalog, uri) = (
+            self.config.catalog.clone(),
+            self.config.file.display().to_string(),
+        );
+        match &error {
+            sqlx::Error::Database(database) if database.code().as_deref() == Some("26") => {
+                CatalogError::Corrupt {
+                    what: "catalog database",
+                    file: uri,
+                    reason: database.message().to_string(),
+                }
+            }
+            sqlx::Error::Database(database) => CatalogError::Unreachable {
+                catalog,
+                uri,
+                reason: database.message().to_string(),
+            },
+            sqlx::Error::PoolTimedOut => CatalogError::Unreachable {
+                catalog,
+                uri,
+                reason: format!("all connections were busy for {} s", BUSY_TIMEOUT.as_secs()),
+            },
+            other => CatalogError::Unreachable {
+                catalog,
+                uri,
+                reason: other.to_string(),
+            },
+        }
+    }
+
+    async fn namespaces(&self) -> Result<BTreeSet<String>> {
+        let connection = self.connection().await?;
+        // A file that another engine wrote may have tables in a namespace without properties.
+        let rows = sqlx::query(
+            "SELECT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?1
+             UNION SELECT table_namespace FROM iceberg_tables WHERE catalog_name = ?1",
+        )
+        .bind(&self.config.catalog_in_file)
+        .fetch_all(&connection.pool)
+        .await
+        .map_err(|e| self.failed(e))?;
+        rows.iter()
+            .map(|row| row.try_get::<String, _>(0).map_err(|e| self.failed(e)))
+            .collect()
+    }
+
+    async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
+        // A transaction that starts with a read could not be turned into a writing one while another process writes.
+        let connection = self.connection().await?;
+        connection
+            .pool
+            .begin_with("BEGIN IMMEDIATE")
+            .await
+            .map_err(|e| self.failed(e))
+    }
+
+    fn descriptor(&self, location: &str) -> Result<StorageDescriptor> {
+        StorageDescriptor::from_properties(&self.config.properties, location)
+    }
+
+    /// After a statement that failed: did the pointer move to `location` all the same? A file that a pointer may name
+    /// must not be deleted.
+    async fn settle(
+        &self,
+        table: &TableName,
+        storage: &TableStorage,
+        location: String,
+        error: CatalogError,
+    ) -> Result<(), CommitError> {
+        match self.table(table).await {
+            Ok(Some(pointer))
+                if pointer.metadata_location.as_deref() == Some(location.as_str()) =>
+            {
+                Ok(())
+            }
+            Ok(_) => {
+                delete_files(&*storage.store, [location]).await;
+                Err(error.into())
+            }
+            Err(_) => Err(CommitError::Unknown(error.to_string())),
+        }
+    }
+
+    /// Writes a metadata file; the caller deletes it if the pointer could not be moved to it.
+    async fn write_metadata(
+        &self,
+        storage: &TableStorage,
+        metadata: TableMetadata,
+        location: impl FnOnce(&str) -> String,
+    ) -> Result<String> {
+        let (text, suffix) = metadata_text(&metadata)?;
+        let location = location(suffix);
+        let bytes = text.len() as u64;
+        write_new_file(&*storage.store, &location, text).await?;
+        self.cache
+            .insert_metadata(&self.scope, &location, Arc::new(metadata), bytes)
+            .await;
+        Ok(location)
+    }
+}
+
+#[async_trait]
+impl Backend for SqliteBackend {
+    async fn list_databases(&self) -> Result<Vec<String>> {
+        Ok(self.namespaces().await?.into_iter().collect())
+    }
+
+    async fn database(&self, database: &str) -> Result<Option<HashMap<String, String>>> {
+        let connection = self.connection().await?;
+        let rows = sqlx::query(
+            "SELECT property_key, property_value FROM iceberg_namespace_properties
+             WHERE catalog_name = ?1 AND namespace = ?2",
+        )
+        .bind(&self.config.catalog_in_file)
+        .bind(database)
+        .fetch_all(&connection.pool)
+        .await
+        .map_err(|e| self.failed(e))?;
+        if rows.is_empty() {
+            return Ok(self
+                .namespaces()
+                .await?
+                .contains(database)
+                .then(HashMap::new));
+        }
+        let mut properties = HashMap::new();
+        for row in rows {
+            let key: String = row.try_get(0).map_err(|e| self.failed(e))?;
+            let value: Option<String> = row.try_get(1).map_err(|e| self.failed(e))?;
+            if key != EXISTS_PROPERTY {
+                properties.insert(key, value.unwrap_or_default());
+            }
+        }
+        Ok(Some(properties))
+    }
+
+    async fn create_database(
+        &self,
+        database: &str,
+        mut properties: HashMap<String, String>,
+    ) -> Result<bool> {
+        if self.namespaces().await?.contains(database) {
+            return Ok(false);
+        }
+        properties
+            .entry(EXISTS_PROPERTY.to_string())
+            .or_insert_with(|| "true".to_string());
+        let mut transaction = self.begin().await?;
+        for (key, value) in &properties {
+            let inserted = sqlx::query(
+                "INSERT INTO iceberg_namespace_properties (catalog_name, namespace, property_key, property_value)
+                 VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+            )
+            .bind(&self.config.catalog_in_file)
+            .bind(database)
+            .bind(key)
+            .bind(value)
+            .execute(&mut *transaction)
+            .await
+            .map_err(|e| self.failed(e))?;
+            if inserted.rows_affected() == 0 {
+                // Another process made it just now.
+                return Ok(false);
+            }
+        }
+        transaction.commit().await.map_err(|e| self.failed(e))?;
+        Ok(true)
+    }
+
+    async fn drop_database(&self, database: &str) -> Result<bool> {
+        let mut transaction = self.begin().await?;
+        let tables: i64 = sqlx::query_scalar(
+            "SELECT COUNT(*) FROM iceberg_tables WHERE catalog_name = ?1 AND table_namespace = ?2",
+        )
+        .bind(&self.config.catalog_in_file)
+        .bind(database)
+        .fetch_one(&mut *transaction)
+        .await
+        .map_err(|e| self.failed(e))?;
+        if tables > 0 {
+            return Err(CatalogError::DatabaseNotEmpty {
+                catalog: self.config.catalog.clone(),
+                database: database.to_string(),
+                tables: tables as usize,
+            });
+        }
+        let deleted = sqlx::query(
+            "DELETE FROM iceberg_namespace_properties WHERE catalog_name = ?1 AND namespace = ?2",
+        )
+        .bind(&self.config.catalog_in_file)
+        .bind(database)
+        .execute(&mut *transaction)
+        .await
+        .map_err(|e| self.failed(e))?;
+        transaction.commit().await.map_err(|e| self.failed(e))?;
+        Ok(deleted.rows_affected() > 0)
+    }
+
+    async fn list_tables(&self, database: &str) -> Result<Option<Vec<String>>> {
+        let connection = self.connection().await?;
+        let rows = sqlx::query(&format!(
+            "SELECT table_name FROM iceberg_tables WHERE catalog_name = ?1 AND table_namespace = ?2{} ORDER BY 1",
+            connection.only_tables()
+        ))
+        .bind(&self.config.catalog_in_file)
+        .bind(database)
+        .fetch_all(&connection.pool)
+        .await
+        .map_err(|e| self.failed(e))?;
+        let tables: Vec<String> = rows
+            .iter()
+            .map(|row| row.try_get::<String, _>(0).map_err(|e| self.failed(e)))
+            .collect::<Result<_>>()?;
+        if tables.is_empty() && !self.namespaces().await?.contains(database) {
+            return Ok(None);
+        }
+        Ok(Some(tables))
+    }
+
+    async fn table(&self, table: &TableName) -> Result<Option<TablePointer>> {
+        let connection = self.connection().await?;
+        let row = sqlx::query(&format!(
+            "SELECT metadata_location FROM iceberg_tables
+             WHERE catalog_name = ?1 AND table_namespace = ?2 AND table_name = ?3{}",
+            connection.only_tables()
+        ))
+        .bind(&self.config.catalog_in_file)
+        .bind(&table.database)
+        .bind(&table.table)
+        .fetch_optional(&connection.pool)
+        .await
+        .map_err(|e| self.failed(e))?;
+        let Some(row) = row else { return Ok(None) };
+        let metadata_location: Option<String> = row.try_get(0).map_err(|e| self.failed(e))?;
+        Ok(Some(TablePointer {
+            metadata_location,
+            metadata: None,
+            storage_properties: BTreeMap::new(),
+        }))
+    }
+
+    async fn stage(&self, table: &TableName, spec: NewTable) -> Result<StagedTable> {
+        let location = match &spec.location {
+            Some(location) => location.trim_end_matches('/').to_string(),
+            None => {
+                let properties = self.database(&table.database).await?.unwrap_or_default();
+                let parent = match (properties.get("location"), &self.config.warehouse) {
+                    (Some(location), _) => location.trim_end_matches('/').to_string(),
+                    (None, Some(warehouse)) => {
+                        format!(
+                            "{}/{}",
+                            warehouse.trim_end_matches('/'),
+                            table.database.replace('.', "/")
+                        )
+                    }
+                    (None, None) => {
+                        return Err(CatalogError::InvalidTable {
+                            table: table.to_string(),
+                            reason: format!(
+                                "it needs a location, since catalog '{}' has no property 'warehouse' and the \
+                                 database has no property 'location'",
+                                self.config.catalog
+                            ),
+                        });
+                    }
+                };
+                // A table dropped without purge leaves its files; one of the same name must not share their place.
+                format!(
+                    "{parent}/{}-{}",
+                    table.table,
+                    &uuid::Uuid::new_v4().simple().to_string()[..8]
+                )
+            }
+        };
+        let storage = self.stores.storage(self.descriptor(&location)?)?;
+        let metadata = first_metadata(table, spec, location)?;
+        Ok(StagedTable {
+            name: table.clone(),
+            metadata: Arc::new(metadata),
+            storage,
+        })
+    }
+
+    async fn create(
+        &self,
+        staged: &StagedTable,
+        snapshot: Option<Snapshot>,
+    ) -> Result<(), CommitError> {
+        let metadata = with_snapshot(&staged.metadata, snapshot)?;
+        let location = self
+            .write_metadata(&staged.storage, metadata, |suffix| {
+                first_metadata_location(staged.metadata.location(), suffix)
+            })
+            .await?;
+        let inserted = async {
+            let connection = self.connection().await?;
+            let (column, value) = if connection.has_type {
+                (", iceberg_type", ", 'TABLE'")
+            } else {
+                ("", "")
+            };
+            sqlx::query(&format!(
+                "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location{column})
+                 VALUES (?1, ?2, ?3, ?4{value}) ON CONFLICT DO NOTHING"
+            ))
+            .bind(&self.config.catalog_in_file)
+            .bind(&staged.name.database)
+            .bind(&staged.name.table)
+            .bind(&location)
+            .execute(&connection.pool)
+            .await
+            .map_err(|e| self.failed(e))
+        };
+        let error = match inserted.await {
+            Ok(inserted) if inserted.rows_affected() == 1 => return Ok(()),
+            Ok(_) => CatalogError::TableExists {
+                table: staged.name.clone(),
+            },
+            Err(error) => {
+                return self
+                    .settle(&staged.name, &staged.storage, location, error)
+                    .await;
+            }
+        };
+        delete_files(&*staged.storage.store, [location]).await;
+        Err(error.into())
+    }
+
+    async fn commit(
+        &self,
+        base: &PinnedTable,
+        requirements: Vec<TableRequirement>,
+        updates: Vec<TableUpdate>,
+    ) -> Result<(), CommitError> {
+        let name = base.name();
+        let Some(current) = base.metadata_location() else {
+            return Err(
+                CatalogError::Internal(format!("table '{name}' has no metadata location")).into(),
+            );
+        };
+        for requirement in &requirements {
+            requirement
+                .check(Some(base.metadata()))
+                .map_err(|e| CommitError::Conflict(e.message().to_string()))?;
+        }
+        let metadata = updated(name, base.metadata(), Some(current), updates)?;
+        let location = self
+            .write_metadata(base.storage(), metadata, |suffix| {
+                next_metadata_location(base.metadata().location(), current, suffix)
+            })
+            .await?;
+        let swapped = async {
+            let connection = self.connection().await?;
+            sqlx::query(&format!(
+                "UPDATE iceberg_tables SET metadata_location = ?1, previous_metadata_location = ?2
+                 WHERE catalog_name = ?3 AND table_namespace = ?4 AND table_name = ?5 AND metadata_location = ?2{}",
+                connection.only_tables()
+            ))
+            .bind(&location)
+            .bind(current)
+            .bind(&self.config.catalog_in_file)
+            .bind(&name.database)
+            .bind(&name.table)
+            .execute(&connection.pool)
+            .await
+            .map_err(|e| self.failed(e))
+        };
+        match swapped.await {
+            Ok(swapped) if swapped.rows_affected() == 1 => Ok(()),
+            Ok(_) => {
+                delete_files(&*base.storage().store, [location]).await;
+                Err(CommitError::Conflict(
+                    "the table was changed meanwhile".to_string(),
+                ))
+            }
+            Err(error) => self.settle(name, base.storage(), location, error).await,
+        }
+    }
+
+    async fn drop_table(&self, table: &TableName, _purge: bool) -> Result<bool> {
+        let connection = self.connection().await?;
+        let deleted = sqlx::query(&format!(
+            "DELETE FROM iceberg_tables WHERE catalog_name = ?1 AND table_namespace = ?2 AND table_name = ?3{}",
+            connection.only_tables()
+        ))
+        .bind(&self.config.catalog_in_file)
+        .bind(&table.database)
+        .bind(&table.table)
+        .execute(&connection.pool)
+        .await
+        .map_err(|e| self.failed(e))?;
+        Ok(deleted.rows_affected() > 0)
+    }
+
+    fn purges(&self) -> bool {
+        false
+    }
+}
+
+/// The metadata after `updates`.
+fn updated(
+    table: &TableName,
+    metadata: &TableMetadata,
+    location: Option<&str>,
+    updates: Vec<TableUpdate>,
+) -> Result<TableMetadata> {
+    let invalid = |error: iceberg::Error| CatalogError::InvalidTable {
+        table: table.to_string(),
+        reason: error.message().to_string(),
+    };
+    let mut builder = metadata.clone().into_builder(location.map(str::to_string));
+    for update in updates {
+        builder = update.apply(builder).map_err(invalid)?;
+    }
+    Ok(builder.build().map_err(invalid)?.metadata)
+}
+
+fn with_snapshot(metadata: &TableMetadata, snapshot: Option<Snapshot>) -> Result<TableMetadata> {
+    let Some(snapshot) = snapshot else {
+        return Ok(metadata.clone());
+    };
+    let table = TableName::new("", "", "");
+    let reference = SnapshotReference::new(
+        snapshot.snapshot_id(),
+        SnapshotRetention::branch(None, None, None),
+    );
+    let updates = vec![
+        TableUpdate::AddSnapshot { snapshot },
+        TableUpdate::SetSnapshotRef {
+            ref_name: iceberg::spec::MAIN_BRANCH.to_string(),
+            reference,
+        },
+    ];
+    updated(&table, metadata, None, updates)
+}

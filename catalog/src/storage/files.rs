@@ -1,0 +1,101 @@
+//! Whole files: read, write, delete, with errors that name them.
+
+use bytes::Bytes;
+use object_store::{GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+
+use super::location_to_path;
+use crate::error::{CatalogError, Result};
+
+/// Reads a file that metadata names. `what` tells what it should be, such as "manifest list".
+pub(crate) async fn read_file(
+    store: &dyn ObjectStore,
+    what: &'static str,
+    location: &str,
+) -> Result<Bytes> {
+    let path = location_to_path(location)?;
+    let read = async {
+        store
+            .get_opts(&path, GetOptions::default())
+            .await?
+            .bytes()
+            .await
+    };
+    read.await.map_err(|error| match error {
+        object_store::Error::NotFound { .. } => CatalogError::MissingFile {
+            what,
+            file: location.to_string(),
+        },
+        error => store_error("read", location, &error),
+    })
+}
+
+/// Writes a file that must not be there yet.
+pub(crate) async fn write_new_file(
+    store: &dyn ObjectStore,
+    location: &str,
+    bytes: Bytes,
+) -> Result<()> {
+    let path = location_to_path(location)?;
+    let create = PutOptions {
+        mode: PutMode::Create,
+        ..Default::default()
+    };
+    let written = match store.put_opts(&path, bytes.clone().into(), create).await {
+        // Not every store knows conditional writes; names of metadata files are unique without them.
+        Err(
+            object_store::Error::NotImplemented { .. } | object_store::Error::NotSupported { .. },
+        ) => store.put(&path, bytes.into()).await,
+        result => result,
+    };
+    written
+        .map(|_| ())
+        .map_err(|error| store_error("write", location, &error))
+}
+
+/// Deletes files, going on after failures, which are logged: what is left is an orphan that harms no reader.
+pub(crate) async fn delete_files(
+    store: &dyn ObjectStore,
+    locations: impl IntoIterator<Item = String>,
+) {
+    for location in locations {
+        let Ok(path) = location_to_path(&location) else {
+            continue;
+        };
+        match store.delete(&path).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+            Err(error) => tracing::warn!(
+                location,
+                error = root_cause(&error),
+                "could not delete a file; it is an orphan now"
+            ),
+        }
+    }
+}
+
+/// A store's error as ours.
+pub(crate) fn store_error(
+    action: &'static str,
+    location: &str,
+    error: &object_store::Error,
+) -> CatalogError {
+    CatalogError::Store {
+        action,
+        location: location.to_string(),
+        reason: root_cause(error),
+    }
+}
+
+/// The message of the innermost error, with the outermost kind where that says more.
+pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut messages: Vec<String> = Vec::new();
+    let mut current = Some(error);
+    while let Some(error) = current {
+        let message = error.to_string();
+        // Wrappers often repeat what they wrap.
+        if !messages.iter().any(|known| known.contains(&message)) {
+            messages.push(message);
+        }
+        current = error.source();
+    }
+    messages.join(": ")
+}
