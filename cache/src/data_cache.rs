@@ -274,8 +274,7 @@ impl DataCache {
                 .map(|entry| entry.value().clone())
         };
         let claims = self.flights.claim(
-            object,
-            self.block_bytes,
+            |index| self.key(object, index),
             &missing,
             self.longest_run(),
             arrived,

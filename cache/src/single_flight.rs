@@ -56,24 +56,18 @@ pub(crate) enum Claim {
 }
 
 impl Flights {
-    /// Claims the blocks `indices` (ascending) of `object`: what is under way is joined, what is left is
+    /// Claims the blocks `indices` (ascending) of one object: what is under way is joined, what is left is
     /// read in runs of adjacent blocks of at most `longest`, one call of `fetch` each. `arrived` looks
     /// again into the cache, and `keep` puts what came into it.
     pub fn claim(
         self: &Arc<Self>,
-        object: &ObjectKey,
-        block_bytes: u64,
+        key: impl Fn(u64) -> BlockKey,
         indices: &[u64],
         longest: u64,
         arrived: impl Fn(&BlockKey) -> Option<Block>,
         fetch: impl Fn(Range<u64>) -> BoxFuture<'static, FetchResult>,
         keep: impl Fn(BlockKey, Block) + Clone + Send + 'static,
     ) -> Vec<(u64, Claim)> {
-        let key = |index| BlockKey {
-            object: object.clone(),
-            block_bytes,
-            index,
-        };
         let mut claims = Vec::with_capacity(indices.len());
         let mut fresh = Vec::new();
         let mut by_block = self.by_block.lock();
@@ -89,7 +83,7 @@ impl Flights {
             }
         }
         for run in runs(&fresh, longest) {
-            let keys: Vec<_> = run.clone().map(key).collect();
+            let keys: Vec<_> = run.clone().map(&key).collect();
             let outdated = Arc::new(AtomicBool::new(false));
             let landing = Landing {
                 flights: Arc::clone(self),
@@ -102,6 +96,8 @@ impl Flights {
             let flight = async move {
                 let landing = landing;
                 let fetched = read.await?;
+                // Under the lock, so that `outdate` is either seen here or comes after.
+                let under_way = landing.flights.by_block.lock();
                 if !stale.load(Ordering::Acquire) {
                     // Kept before the flight lands, so that there is no moment in which it is neither
                     // in the cache nor on its way.
@@ -109,6 +105,7 @@ impl Flights {
                         keep(key.clone(), block.clone());
                     }
                 }
+                drop(under_way);
                 Ok(fetched)
             }
             .boxed()
