@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use datafusion::sql::sqlparser::ast;
-use iceberg::spec::{Schema, Transform};
+use iceberg::spec::Schema;
+use tarn_catalog::PartitionField;
 
 use super::{OutputNames, Show};
 
@@ -195,7 +196,7 @@ pub struct CreateTable {
     pub name: ObjectPath,
     /// With fresh field ids from 1; `None` for CREATE TABLE AS, whose columns are the query's.
     pub columns: Option<Schema>,
-    pub partition: Vec<PartitionColumn>,
+    pub partition: Vec<PartitionField>,
     /// Iceberg table properties, with the key `comment` for COMMENT.
     pub properties: HashMap<String, String>,
     pub location: Option<String>,
@@ -203,16 +204,6 @@ pub struct CreateTable {
     pub format_version: u8,
     pub if_not_exists: bool,
     pub query: Option<Query>,
-}
-
-/// One term of PARTITION BY.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PartitionColumn {
-    /// The source column, dotted for a field of a struct.
-    pub column: String,
-    pub transform: Transform,
-    /// Of the partition field; `None` lets the catalog name it (`ts_day`, `id_bucket`, …).
-    pub name: Option<String>,
 }
 
 /// Where a variable is looked up or set.

@@ -1,7 +1,26 @@
-//! A parsed query made ready for DataFusion.
+//! A parsed query made ready for DataFusion: one walk over its tree, each kind of node handed to the file that knows it.
+//!
+//! | what MySQL writes | where it becomes what DataFusion plans |
+//! |---|---|
+//! | `@@x`, `@x`, `DATABASE()`, `USER()`, … | `rewrite_session` |
+//! | `DIV`, `REGEXP`, `COLLATE`, `CAST(… AS SIGNED)`, `INTERVAL` | `rewrite_expressions` |
+//! | `IF`, `CONCAT`, `DATE_ADD`, `GROUP_CONCAT`, … | `rewrite_functions` |
+//! | `FROM DUAL`, `HAVING` over an alias, `WITH ROLLUP`, two columns of one name | `rewrite_select` |
+//! | names in any case | `rewrite_names` |
 
-use datafusion::sql::sqlparser::ast;
+use std::ops::ControlFlow;
 
+use datafusion::sql::sqlparser::ast::{
+    self, Expr, Select, SetExpr, TableFactor, VisitMut, VisitorMut,
+};
+
+use super::rewrite_expressions::rewrite_expression;
+use super::rewrite_functions::rewrite_function;
+use super::rewrite_names::{
+    ColumnSpelling, lower_ident, rewrite_aliases, rewrite_column_names, rewrite_table,
+};
+use super::rewrite_select::{distinct_names, rewrite_limit, rewrite_select};
+use super::rewrite_session::rewrite_session_value;
 use super::{Query, SessionValues};
 
 /// Why a query that parses cannot be planned.
@@ -13,6 +32,9 @@ pub enum RewriteError {
     /// MySQL 1235.
     #[error("{0} is not supported")]
     Unsupported(String),
+    /// MySQL 1582.
+    #[error("Incorrect parameter count in the call to native function '{0}'")]
+    ParameterCount(String),
 }
 
 /// The statement DataFusion plans for `query` in this session.
@@ -20,6 +42,84 @@ pub fn rewrite_query(
     query: &Query,
     session: &dyn SessionValues,
 ) -> Result<ast::Statement, RewriteError> {
-    let _ = session;
-    Ok(query.ast.as_ref().clone())
+    let mut statement = query.ast.as_ref().clone();
+    if let ast::Statement::Query(query) = &mut statement {
+        top_selects(&mut query.body, &mut distinct_names);
+    }
+    let mut rewriter = Rewriter { session };
+    match statement.visit(&mut rewriter) {
+        ControlFlow::Continue(()) => Ok(statement),
+        ControlFlow::Break(error) => Err(*error),
+    }
+}
+
+fn top_selects(body: &mut SetExpr, apply: &mut dyn FnMut(&mut Select)) {
+    match body {
+        SetExpr::Select(select) => apply(select),
+        SetExpr::Query(query) => top_selects(&mut query.body, apply),
+        SetExpr::SetOperation { left, right, .. } => {
+            top_selects(left, apply);
+            top_selects(right, apply);
+        }
+        _ => {}
+    }
+}
+
+struct Rewriter<'a> {
+    session: &'a dyn SessionValues,
+}
+
+impl ColumnSpelling for Rewriter<'_> {
+    fn spelling(&self, lower_case: &str) -> Option<String> {
+        self.session.column_spelling(lower_case)
+    }
+}
+
+fn flow(result: Result<(), RewriteError>) -> ControlFlow<Box<RewriteError>> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(Box::new(error)),
+    }
+}
+
+impl VisitorMut for Rewriter<'_> {
+    type Break = Box<RewriteError>;
+
+    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<Self::Break> {
+        if let Some(with) = &mut query.with {
+            for cte in &mut with.cte_tables {
+                lower_ident(&mut cte.alias.name);
+                cte.alias
+                    .columns
+                    .iter_mut()
+                    .for_each(|column| lower_ident(&mut column.name));
+            }
+        }
+        flow(rewrite_limit(query))
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
+        rewrite_aliases(select, self);
+        flow(rewrite_select(select))
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        rewrite_table(factor);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        flow(self.expression(expr))
+    }
+}
+
+impl Rewriter<'_> {
+    fn expression(&self, expr: &mut Expr) -> Result<(), RewriteError> {
+        if rewrite_session_value(expr, self.session)? {
+            return Ok(());
+        }
+        rewrite_column_names(expr, self);
+        rewrite_expression(expr)?;
+        rewrite_function(expr)
+    }
 }

@@ -1,0 +1,249 @@
+//! The SQL dialect: MySQL's lexical rules and spellings, with the constructs that DataFusion plans beside them.
+
+use std::any::TypeId;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, DateTimeField, Expr, Ident, Interval, Statement,
+};
+use datafusion::sql::sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+const MYSQL: MySqlDialect = MySqlDialect {};
+
+/// MySQL's units made of several fields, as in `INTERVAL '1:30' MINUTE_SECOND`.
+const COMPOUND_UNITS: [&str; 11] = [
+    "YEAR_MONTH",
+    "DAY_HOUR",
+    "DAY_MINUTE",
+    "DAY_SECOND",
+    "DAY_MICROSECOND",
+    "HOUR_MINUTE",
+    "HOUR_SECOND",
+    "HOUR_MICROSECOND",
+    "MINUTE_SECOND",
+    "MINUTE_MICROSECOND",
+    "SECOND_MICROSECOND",
+];
+
+/// Tarn's dialect.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct TarnDialect;
+
+impl Dialect for TarnDialect {
+    // sqlparser asks in many places whether the dialect is MySQL's: it is.
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<MySqlDialect>()
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        MYSQL.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        MYSQL.is_identifier_part(ch)
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        MYSQL.is_delimited_identifier_start(ch)
+    }
+
+    fn identifier_quote_style(&self, _identifier: &str) -> Option<char> {
+        Some('`')
+    }
+
+    fn supports_string_literal_backslash_escape(&self) -> bool {
+        true
+    }
+
+    fn supports_string_literal_concatenation(&self) -> bool {
+        true
+    }
+
+    fn ignores_wildcard_escapes(&self) -> bool {
+        true
+    }
+
+    fn supports_numeric_prefix(&self) -> bool {
+        true
+    }
+
+    fn supports_bitwise_shift_operators(&self) -> bool {
+        true
+    }
+
+    fn supports_limit_comma(&self) -> bool {
+        true
+    }
+
+    fn is_table_factor_alias(
+        &self,
+        explicit: bool,
+        keyword: &Keyword,
+        parser: &mut Parser,
+    ) -> bool {
+        MYSQL.is_table_factor_alias(explicit, keyword, parser)
+    }
+
+    fn supports_table_hints(&self) -> bool {
+        true
+    }
+
+    fn requires_single_line_comment_whitespace(&self) -> bool {
+        true
+    }
+
+    fn supports_select_modifiers(&self) -> bool {
+        true
+    }
+
+    fn supports_data_type_signed_suffix(&self) -> bool {
+        true
+    }
+
+    fn supports_cross_join_constraint(&self) -> bool {
+        true
+    }
+
+    fn supports_double_ampersand_operator(&self) -> bool {
+        true
+    }
+
+    fn supports_binary_kw_as_cast(&self) -> bool {
+        true
+    }
+
+    fn supports_bang_not_operator(&self) -> bool {
+        true
+    }
+
+    // What follows is not MySQL's: DataFusion plans it, and analysts use it.
+
+    fn supports_filter_during_aggregation(&self) -> bool {
+        true
+    }
+
+    fn supports_group_by_expr(&self) -> bool {
+        true
+    }
+
+    fn supports_group_by_with_modifier(&self) -> bool {
+        true
+    }
+
+    fn supports_window_function_null_treatment_arg(&self) -> bool {
+        true
+    }
+
+    fn supports_window_clause_named_window_reference(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_except(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_replace(&self) -> bool {
+        true
+    }
+
+    fn supports_within_after_array_aggregation(&self) -> bool {
+        true
+    }
+
+    fn supports_array_typedef_with_brackets(&self) -> bool {
+        true
+    }
+
+    fn support_map_literal_syntax(&self) -> bool {
+        true
+    }
+
+    fn allow_extract_custom(&self) -> bool {
+        true
+    }
+
+    fn allow_extract_single_quotes(&self) -> bool {
+        true
+    }
+
+    fn supports_values_as_table_factor(&self) -> bool {
+        true
+    }
+
+    fn supports_parens_around_table_factor(&self) -> bool {
+        true
+    }
+
+    fn parse_statement(&self, _parser: &mut Parser) -> Option<Result<Statement, ParserError>> {
+        None
+    }
+
+    /// `INTERVAL <any expression> unit` as MySQL has it; what does not end in a unit (`INTERVAL '1 day'`) is left to sqlparser.
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        if !matches!(&parser.peek_token_ref().token, Token::Word(word) if word.keyword == Keyword::INTERVAL)
+        {
+            return None;
+        }
+        parser.maybe_parse(parse_mysql_interval).transpose()
+    }
+
+    /// `a DIV b`, which binds like `/`.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        left: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        if !parser.parse_keyword(Keyword::DIV) {
+            return None;
+        }
+        let precedence = precedence.max(self.prec_value(Precedence::MulDivModOp));
+        Some(
+            parser
+                .parse_subexpr(precedence)
+                .map(|right| Expr::BinaryOp {
+                    left: Box::new(left.clone()),
+                    op: BinaryOperator::MyIntegerDivide,
+                    right: Box::new(right),
+                }),
+        )
+    }
+}
+
+fn parse_mysql_interval(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.next_token();
+    let value = Box::new(parser.parse_expr()?);
+    let unit = parser.next_token();
+    let leading_field = match &unit.token {
+        Token::Word(word) if word.quote_style.is_none() => {
+            let name = word.value.to_ascii_uppercase();
+            if COMPOUND_UNITS.contains(&name.as_str()) {
+                DateTimeField::Custom(Ident::new(name))
+            } else {
+                match name.as_str() {
+                    "YEAR" | "YEARS" => DateTimeField::Year,
+                    "QUARTER" | "QUARTERS" => DateTimeField::Quarter,
+                    "MONTH" | "MONTHS" => DateTimeField::Month,
+                    "WEEK" | "WEEKS" => DateTimeField::Week(None),
+                    "DAY" | "DAYS" => DateTimeField::Day,
+                    "HOUR" | "HOURS" => DateTimeField::Hour,
+                    "MINUTE" | "MINUTES" => DateTimeField::Minute,
+                    "SECOND" | "SECONDS" => DateTimeField::Second,
+                    "MILLISECOND" | "MILLISECONDS" => DateTimeField::Millisecond,
+                    "MICROSECOND" | "MICROSECONDS" => DateTimeField::Microsecond,
+                    _ => return parser.expected("an interval's unit", unit),
+                }
+            }
+        }
+        _ => return parser.expected("an interval's unit", unit),
+    };
+    Ok(Expr::Interval(Interval {
+        value,
+        leading_field: Some(leading_field),
+        leading_precision: None,
+        last_field: None,
+        fractional_seconds_precision: None,
+    }))
+}

@@ -1,0 +1,326 @@
+//! MySQL's functions whose name, arguments or treatment of NULL differ from DataFusion's and that can be written with
+//! DataFusion's. Those that need code of their own are in [`functions`](crate::functions).
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, Ident, ObjectName, Value,
+};
+
+use super::RewriteError;
+use super::ast_build::{
+    binary, call, case, cast, datetime_type, is_null, literal_text, nested, null, number, signed,
+    text,
+};
+use super::rewrite_expressions::{substring_from_end, unit_name, whole_number};
+
+/// Rewrites one function call whose arguments are done.
+pub(super) fn rewrite_function(expr: &mut Expr) -> Result<(), RewriteError> {
+    let Expr::Function(function) = expr else {
+        return Ok(());
+    };
+    let name = match function.name.0.as_slice() {
+        [part] => part.as_ident().map(|name| name.value.to_lowercase()),
+        _ => None,
+    };
+    let Some(name) = name else { return Ok(()) };
+    if name == "group_concat" {
+        return group_concat(function);
+    }
+    if let Some(renamed) = renamed(&name) {
+        function.name = ObjectName::from(vec![Ident::new(renamed)]);
+    }
+    if let Some(replacement) =
+        plain_arguments(function).and_then(|args| written(&name, args).transpose())
+    {
+        *expr = replacement?;
+    }
+    Ok(())
+}
+
+/// Another name for the same function, whatever its arguments, DISTINCT, FILTER or OVER.
+fn renamed(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "lcase" => "lower",
+        "ucase" => "upper",
+        "ceiling" => "ceil",
+        "sign" => "signum",
+        "truncate" => "trunc",
+        "ord" => "ascii",
+        "char" => "chr",
+        "length" | "octet_length" => "octet_length",
+        "ndv" | "approx_count_distinct" => "approx_distinct",
+        "percentile_approx" => "approx_percentile_cont",
+        // MySQL's are of the population, DataFusion's of a sample.
+        "std" | "stddev" => "stddev_pop",
+        "variance" => "var_pop",
+        "any_value" => "first_value",
+        "dayofmonth" => "day",
+        "current_timestamp" | "localtime" | "localtimestamp" | "sysdate" => "now",
+        _ => return None,
+    })
+}
+
+/// The arguments of a call that has nothing but expressions in its brackets, or no brackets.
+fn plain_arguments(function: &Function) -> Option<Vec<Expr>> {
+    if function.filter.is_some() || function.over.is_some() || !function.within_group.is_empty() {
+        return None;
+    }
+    match &function.args {
+        FunctionArguments::None => Some(Vec::new()),
+        FunctionArguments::List(list)
+            if list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
+        {
+            list.args
+                .iter()
+                .map(|arg| match arg {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+                    _ => None,
+                })
+                .collect()
+        }
+        _ => None,
+    }
+}
+
+/// The call written otherwise; `None` where it stays.
+fn written(name: &str, args: Vec<Expr>) -> Result<Option<Expr>, RewriteError> {
+    let wrong_count = || RewriteError::ParameterCount(name.to_uppercase());
+    let mut args = args;
+    let count = args.len();
+    let result = match name {
+        "if" => {
+            let [condition, yes, no] = take(args).ok_or_else(wrong_count)?;
+            case(None, vec![(truth(condition), yes)], Some(no))
+        }
+        "isnull" => {
+            let [value] = take(args).ok_or_else(wrong_count)?;
+            nested(is_null(value))
+        }
+        "concat" => concat(args).ok_or_else(wrong_count)?,
+        // The engine's greatest and least pass over NULL, MySQL's are NULL.
+        "greatest" | "least" if count > 0 => {
+            let nulls = args
+                .iter()
+                .cloned()
+                .map(is_null)
+                .reduce(|left, right| binary(left, BinaryOperator::Or, right));
+            case(
+                None,
+                vec![(nulls.ok_or_else(wrong_count)?, null())],
+                Some(call(name, args)),
+            )
+        }
+        "field" if count > 1 => {
+            let subject = args.remove(0);
+            let branches = args
+                .into_iter()
+                .zip(1..)
+                .map(|(value, place)| (value, number(place)))
+                .collect();
+            case(Some(subject), branches, Some(number(0)))
+        }
+        "elt" if count > 1 => {
+            let index = args.remove(0);
+            let branches = args
+                .into_iter()
+                .zip(1..)
+                .map(|(value, place)| (number(place), value))
+                .collect();
+            case(Some(index), branches, None)
+        }
+        "strcmp" => {
+            let [left, right] = take(args).ok_or_else(wrong_count)?;
+            let compared = |op| binary(left.clone(), op, right.clone());
+            let branches = vec![
+                (compared(BinaryOperator::Eq), number(0)),
+                (compared(BinaryOperator::Lt), signed("-1")),
+                (compared(BinaryOperator::Gt), number(1)),
+            ];
+            case(None, branches, None)
+        }
+        "space" => {
+            let [count] = take(args).ok_or_else(wrong_count)?;
+            call("repeat", vec![text(" "), count])
+        }
+        "mid" | "substring" | "substr" if count == 2 || count == 3 => {
+            let length = args.get(2).cloned();
+            match substring_from_end(&args[0], &args[1], length.as_ref()) {
+                Some(rewritten) => rewritten,
+                None => call("substr", args),
+            }
+        }
+        "mod" => {
+            let [left, right] = take(args).ok_or_else(wrong_count)?;
+            binary(nested(left), BinaryOperator::Modulo, nested(right))
+        }
+        // MySQL's LOG with one argument is the natural logarithm.
+        "log" if count == 1 => call("ln", args),
+        "sha2" => {
+            let [value, bits] = take(args).ok_or_else(wrong_count)?;
+            let algorithm = match whole_number(&bits) {
+                Some(0 | 256) => "sha256",
+                Some(224) => "sha224",
+                Some(384) => "sha384",
+                Some(512) => "sha512",
+                _ => {
+                    return Err(RewriteError::Unsupported(
+                        "SHA2 with this length".to_owned(),
+                    ));
+                }
+            };
+            call(
+                "encode",
+                vec![call("digest", vec![value, text(algorithm)]), text("hex")],
+            )
+        }
+        "to_base64" => {
+            let [value] = take(args).ok_or_else(wrong_count)?;
+            call("encode", vec![value, text("base64")])
+        }
+        "from_base64" => {
+            let [value] = take(args).ok_or_else(wrong_count)?;
+            call("decode", vec![value, text("base64")])
+        }
+        "rand" if count == 1 => call("rand", Vec::new()),
+        // MySQL's current time has no fraction unless asked for one, and no zone.
+        "now" | "current_timestamp" | "localtime" | "localtimestamp" | "sysdate"
+        | "utc_timestamp"
+            if count <= 1 =>
+        {
+            let now = cast(call("now", Vec::new()), datetime_type());
+            match args.first().and_then(whole_number) {
+                Some(digits) if digits > 3 => now,
+                Some(digits) if digits > 0 => call("date_trunc", vec![text("millisecond"), now]),
+                _ => call("date_trunc", vec![text("second"), now]),
+            }
+        }
+        "curdate" | "utc_date" if count == 0 => call("current_date", Vec::new()),
+        "curtime" | "utc_time" if count <= 1 => {
+            call("time", vec![cast(call("now", Vec::new()), datetime_type())])
+        }
+        "unix_timestamp" if count == 0 => call(
+            "unix_timestamp",
+            vec![cast(call("now", Vec::new()), datetime_type())],
+        ),
+        "from_unixtime" if count == 2 => {
+            let [seconds, format] = take(args).ok_or_else(wrong_count)?;
+            call(
+                "date_format",
+                vec![call("from_unixtime", vec![seconds]), format],
+            )
+        }
+        "timestamp" if count == 1 => call("timestamp", args),
+        "timestampdiff" => {
+            let [unit, start, end] = take(args).ok_or_else(wrong_count)?;
+            call("timestampdiff", vec![unit_argument(unit)?, start, end])
+        }
+        "timestampadd" => {
+            let [unit, count, start] = take(args).ok_or_else(wrong_count)?;
+            call("date_add", vec![start, count, unit_argument(unit)?])
+        }
+        "date_add" | "adddate" | "date_sub" | "subdate" if count == 2 => {
+            let [start, amount] = take(args).ok_or_else(wrong_count)?;
+            let function = if name.ends_with("sub") || name.starts_with("sub") {
+                "date_sub"
+            } else {
+                "date_add"
+            };
+            match amount {
+                Expr::Interval(interval) => {
+                    match interval.leading_field.as_ref().and_then(unit_name) {
+                        Some(unit) => call(function, vec![start, *interval.value, text(unit)]),
+                        None => {
+                            return Err(RewriteError::Unsupported(format!(
+                                "an interval without a unit in {}",
+                                name.to_uppercase()
+                            )));
+                        }
+                    }
+                }
+                days => call(function, vec![start, days, text("DAY")]),
+            }
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(result))
+}
+
+fn take<const N: usize>(args: Vec<Expr>) -> Option<[Expr; N]> {
+    args.try_into().ok()
+}
+
+/// A unit written as a bare word (`TIMESTAMPDIFF(DAY, …)`), as `SQL_TSI_DAY`, or as text.
+fn unit_argument(unit: Expr) -> Result<Expr, RewriteError> {
+    let word = match &unit {
+        Expr::Identifier(name) => name.value.to_uppercase(),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => text.to_uppercase(),
+            _ => String::new(),
+        },
+        _ => String::new(),
+    };
+    let word = word.trim_start_matches("SQL_TSI_").to_owned();
+    if word.is_empty() {
+        return Err(RewriteError::Unsupported(format!("the unit {unit}")));
+    }
+    Ok(text(word))
+}
+
+/// A condition that may be a number.
+fn truth(condition: Expr) -> Expr {
+    match whole_number(&condition) {
+        Some(number) if literal_text(&condition).is_none() => {
+            Expr::value(Value::Boolean(number != 0))
+        }
+        _ => condition,
+    }
+}
+
+/// CONCAT is NULL when any part is; the engine's `concat` passes over NULL, its `||` does not.
+fn concat(args: Vec<Expr>) -> Option<Expr> {
+    args.into_iter()
+        .map(|arg| match literal_text(&arg) {
+            Some(_) => arg,
+            None => cast(arg, DataType::Varchar(None)),
+        })
+        .reduce(|left, right| binary(left, BinaryOperator::StringConcat, right))
+}
+
+/// `GROUP_CONCAT([DISTINCT] a, b [ORDER BY …] [SEPARATOR ','])` is `string_agg(a || b, ',' ORDER BY …)`.
+fn group_concat(function: &mut Function) -> Result<(), RewriteError> {
+    let FunctionArguments::List(list) = &mut function.args else {
+        return Err(RewriteError::ParameterCount("GROUP_CONCAT".to_owned()));
+    };
+    let mut separator = text(",");
+    let mut clauses = Vec::new();
+    for clause in list.clauses.drain(..) {
+        match clause {
+            FunctionArgumentClause::Separator(value) => separator = Expr::Value(value.into()),
+            FunctionArgumentClause::OrderBy(order) => {
+                clauses.push(FunctionArgumentClause::OrderBy(order))
+            }
+            other => {
+                return Err(RewriteError::Unsupported(format!(
+                    "GROUP_CONCAT with {other}"
+                )));
+            }
+        }
+    }
+    let parts = list
+        .args
+        .drain(..)
+        .map(|arg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Ok(expr),
+            other => Err(RewriteError::Unsupported(format!(
+                "GROUP_CONCAT of {other}"
+            ))),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let joined =
+        concat(parts).ok_or_else(|| RewriteError::ParameterCount("GROUP_CONCAT".to_owned()))?;
+    let argument = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
+    list.args = vec![argument(joined), argument(separator)];
+    list.clauses = clauses;
+    function.name = ObjectName::from(vec![Ident::new("string_agg")]);
+    Ok(())
+}
