@@ -37,6 +37,8 @@ pub enum Command {
     Coordinator(ListenArgs),
     /// Execute fragments of queries for a coordinator
     Worker(WorkerArgs),
+    /// Make a data set in the embedded catalog: tpch (database `tpch`) or redbi (database `redbi`)
+    Generate(GenerateArgs),
     /// The SQL shell: embedded without --host, else against a running server
     Sql(SqlArgs),
     /// Print the settings in force, their units, and where each came from
@@ -55,6 +57,21 @@ pub struct DemoArgs {
     /// Scale factor of the TPC-H tables; the redbi data set grows along
     #[arg(long, default_value_t = 0.1, value_parser = scale)]
     pub scale: f64,
+}
+
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    #[arg(value_enum)]
+    pub set: DataSet,
+    /// Scale factor: TPC-H's, and 21 million events of redbi at 1
+    #[arg(long, default_value_t = 0.1, value_parser = scale)]
+    pub scale: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum DataSet {
+    Tpch,
+    Redbi,
 }
 
 fn scale(text: &str) -> Result<f64, String> {
@@ -158,7 +175,7 @@ impl SettingsArgs {
                 set("--http-listen", "worker.http_listen", &a.http_listen);
                 set("--memory", "worker.memory", &a.memory);
             }
-            Command::Demo(_) | Command::Sql(_) | Command::Config { .. } => {}
+            Command::Demo(_) | Command::Generate(_) | Command::Sql(_) | Command::Config { .. } => {}
         }
         all
     }

@@ -1,25 +1,13 @@
 //! Tarn: SQL over Apache Iceberg, in one binary.
 
 mod cli;
+mod client;
+mod commands;
 mod config;
+mod demo;
+mod service;
 mod shell;
 
-use clap::Parser;
-
 fn main() -> std::process::ExitCode {
-    let cli = cli::Cli::parse();
-    let overrides = cli.settings.overrides(&cli.command);
-    match config::load(cli.settings.config.as_deref(), &overrides) {
-        Ok(s) => {
-            match cli.command {
-                cli::Command::Config { markdown: true } => print!("{}", config::markdown()),
-                _ => print!("{}", config::print(&s)),
-            }
-            std::process::ExitCode::SUCCESS
-        }
-        Err(e) => {
-            eprintln!("tarn: {e}");
-            std::process::ExitCode::from(2)
-        }
-    }
+    commands::run()
 }

@@ -51,10 +51,11 @@ pub(crate) async fn load(
         file_bytes,
         chunk,
     } = table;
+    let label = format!("{database}.{name}");
     match catalog.table(database, name).await {
         Ok(there) => match there.metadata().properties().get(MARK) {
             Some(found) if *found == mark => {
-                progress.step(name, rows, rows);
+                progress.step(&label, rows, rows);
                 return Ok(());
             }
             // Another size, or made by an older generator.
@@ -68,7 +69,7 @@ pub(crate) async fn load(
         Err(CatalogError::NoSuchTable { .. }) => {}
         Err(other) => return Err(other.into()),
     }
-    progress.step(name, 0, rows);
+    progress.step(&label, 0, rows);
     let mut spec = NewTable::new(name, schema(name, columns)?);
     spec.partition = partition;
     spec.properties = HashMap::from([(MARK.to_string(), mark)]);
@@ -100,7 +101,7 @@ pub(crate) async fn load(
             })?;
             done += batch.num_rows() as u64;
             writer.write(batch).await?;
-            progress.step(name, done.min(rows), rows);
+            progress.step(&label, done.min(rows), rows);
         }
         Ok(())
     }
@@ -110,6 +111,6 @@ pub(crate) async fn load(
         return Err(e);
     }
     writer.commit().await?;
-    progress.step(name, rows, rows);
+    progress.step(&label, rows, rows);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 /// Told about each table while it is made.
 pub trait Progress: Send + Sync {
-    /// `done` of about `total` rows of the table `label` are written; equal when the table is complete.
+    /// `done` of about `total` rows of the table `label` (`database.table`) are written; equal when the table is complete.
     fn step(&self, label: &str, done: u64, total: u64);
 }
 

@@ -41,16 +41,16 @@ impl Random {
     }
 
     /// One of the items, each as often as its weight says.
-    pub(crate) fn weighted<'a, T>(&mut self, items: &'a [(T, u32)]) -> &'a T {
+    pub(crate) fn weighted<T: Copy>(&mut self, items: &[(T, u32)]) -> T {
         let total: u32 = items.iter().map(|(_, weight)| weight).sum();
         let mut at = self.below(u64::from(total.max(1))) as u32;
         for (item, weight) in items {
             if at < *weight {
-                return item;
+                return *item;
             }
             at -= weight;
         }
-        &items[0].0
+        items[0].0
     }
 
     /// Exponentially distributed with that mean.
@@ -144,7 +144,7 @@ mod tests {
     fn weights_are_kept() {
         let mut random = Random::new(7, 0);
         let often = (0..10_000)
-            .filter(|_| *random.weighted(&[("a", 9), ("b", 1)]) == "a")
+            .filter(|_| random.weighted(&[("a", 9), ("b", 1)]) == "a")
             .count();
         assert!((8_800..9_200).contains(&often), "{often}");
     }

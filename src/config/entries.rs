@@ -35,39 +35,3 @@ impl std::fmt::Debug for UserEntry {
         write!(f, "UserEntry({})", self.name)
     }
 }
-
-/// Whether a catalog property's value must not be shown.
-pub fn is_secret(property: &str) -> bool {
-    let property = property.to_ascii_lowercase();
-    [
-        "secret",
-        "password",
-        "token",
-        "credential",
-        "access-key",
-        "session",
-    ]
-    .iter()
-    .any(|word| property.contains(word))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_secret() {
-        for name in [
-            "s3.secret-access-key",
-            "s3.access-key-id",
-            "token",
-            "credential",
-            "s3.session-token",
-        ] {
-            assert!(is_secret(name), "{name}");
-        }
-        for name in ["uri", "warehouse", "s3.endpoint", "s3.region", "type"] {
-            assert!(!is_secret(name), "{name}");
-        }
-    }
-}

@@ -181,6 +181,16 @@ impl Settings {
         }
     }
 
+    /// Whether nobody has set it.
+    pub fn is_default(&self, name: &str) -> bool {
+        self.get(name).1 == Source::Default
+    }
+
+    /// Whether the command line has set it.
+    pub fn is_flag(&self, name: &str) -> bool {
+        matches!(self.get(name).1, Source::Flag(_))
+    }
+
     /// A size in bytes.
     pub fn bytes(&self, name: &str) -> u64 {
         match self.get(name).0 {

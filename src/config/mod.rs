@@ -3,7 +3,7 @@
 
 mod entries;
 mod error;
-
+mod handover;
 mod load;
 mod show;
 mod table;

@@ -1,13 +1,22 @@
 //! `tarn config`: the settings in force, and the reference that is docs/configuration.md.
 
-use super::entries::{UserPassword, is_secret};
+use tarn_catalog::is_secret;
+
+use super::entries::UserPassword;
 use super::load::Settings;
 use super::table::{SECTIONS, SETTINGS};
 use super::value::Kind;
 
-/// The settings in force: name, value, unit, source. Secrets are masked.
+/// The settings in force, aligned for people.
 pub fn print(settings: &Settings) -> String {
-    let mut rows: Vec<[String; 4]> = vec![["setting", "value", "unit", "source"].map(String::from)];
+    let mut all = vec![["setting", "value", "unit", "source"].map(String::from)];
+    all.extend(rows(settings));
+    align(&all)
+}
+
+/// The settings in force: name, value, unit, source; `-` where there is none. Secrets are masked.
+pub(super) fn rows(settings: &Settings) -> Vec<[String; 4]> {
+    let mut rows = Vec::new();
     for s in SETTINGS {
         let (value, source) = settings.entry(s);
         let value = match (&s.kind, value.show()) {
@@ -24,7 +33,7 @@ pub fn print(settings: &Settings) -> String {
     }
     for catalog in &settings.catalogs {
         for (property, value) in &catalog.properties {
-            let value = if is_secret(property) { "***" } else { value };
+            let value = if hides(property, value) { "***" } else { value };
             let name = format!("catalog.{}.{property}", catalog.name);
             rows.push([
                 name,
@@ -51,7 +60,12 @@ pub fn print(settings: &Settings) -> String {
         let row = ["users.root", "no password", "-", "default"];
         rows.push(row.map(String::from));
     }
-    align(&rows)
+    rows
+}
+
+/// Whether a property of a catalog must not be shown.
+fn hides(property: &str, value: &str) -> bool {
+    is_secret(property) || url::Url::parse(value).is_ok_and(|url| url.password().is_some())
 }
 
 fn align(rows: &[[String; 4]]) -> String {

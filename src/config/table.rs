@@ -120,13 +120,6 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting(
         "coordinator",
-        "idle_timeout",
-        Kind::Duration,
-        "8h",
-        "A MySQL connection that has been silent this long is closed.",
-    ),
-    setting(
-        "coordinator",
         "max_packet",
         Kind::Bytes,
         "64MiB",
@@ -134,10 +127,17 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting(
         "coordinator",
-        "heartbeat_timeout",
+        "heartbeat",
         Kind::Duration,
-        "10s",
-        "A worker that has not been heard of for this long is taken for lost.",
+        "2s",
+        "How often the coordinator asks workers to report.",
+    ),
+    setting(
+        "coordinator",
+        "missed_heartbeats",
+        Kind::Count { least: 1 },
+        "4",
+        "A worker that misses so many reports in a row is taken for lost.",
     ),
     setting(
         "coordinator",
@@ -177,6 +177,13 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting(
         "worker",
+        "cores",
+        Kind::Count { least: 0 },
+        "0",
+        "Processor cores to work with; 0 means those of the machine.",
+    ),
+    setting(
+        "worker",
         "memory",
         Kind::MemoryBytes,
         "70%",
@@ -202,7 +209,7 @@ pub const SETTINGS: &[Setting] = &[
         "heartbeat",
         Kind::Duration,
         "2s",
-        "How often the worker reports to the coordinator.",
+        "How often the worker reports until a coordinator has told it its own pace.",
     ),
     setting(
         "worker",
@@ -215,7 +222,7 @@ pub const SETTINGS: &[Setting] = &[
         "cache",
         "memory",
         Kind::Bytes,
-        "1GiB",
+        "512MiB",
         "Memory for blocks of data files from remote stores; 0 turns the block cache off.",
     ),
     setting(
@@ -250,15 +257,15 @@ pub const SETTINGS: &[Setting] = &[
         "cache",
         "metadata_freshness",
         Kind::Duration,
-        "0s",
-        "How long a table's current metadata location may be trusted without asking its catalog; 0 asks for every \
-         query.",
+        "10m",
+        "How long parsed metadata is used before its file is read again. Which file is a table's current one is asked \
+         of the catalog by every query, whatever this says.",
     ),
     setting(
         "query",
         "timeout",
         Kind::Duration,
-        "0s",
+        "1h",
         "A query that runs longer is cancelled; 0 means never. `SET query_timeout` overrides it in a session.",
     ),
     setting(
@@ -286,8 +293,29 @@ pub const SETTINGS: &[Setting] = &[
         "query",
         "retries",
         Kind::Count { least: 0 },
-        "2",
+        "3",
         "How often a query is run again on the remaining workers when one dies before any row has reached the client.",
+    ),
+    setting(
+        "query",
+        "target_file",
+        Kind::Bytes,
+        "512MiB",
+        "INSERT and CREATE TABLE AS close a data file when it holds this much, measured in memory before encoding.",
+    ),
+    setting(
+        "query",
+        "broadcast",
+        Kind::Bytes,
+        "8MiB",
+        "A join whose smaller side is below this sends that side whole to every worker and shuffles neither.",
+    ),
+    setting(
+        "query",
+        "compression",
+        Kind::Choice(&["lz4", "zstd", "none"]),
+        "lz4",
+        "How batches are packed between workers.",
     ),
     setting(
         "store",
@@ -300,15 +328,22 @@ pub const SETTINGS: &[Setting] = &[
         "store",
         "request_timeout",
         Kind::Duration,
-        "30s",
-        "Patience with one request to a store.",
+        "60s",
+        "Patience with one request to a store, its body included.",
     ),
     setting(
         "store",
         "retries",
         Kind::Count { least: 0 },
-        "3",
+        "4",
         "How often a failed request to a store or catalog is tried again, with growing pauses.",
+    ),
+    setting(
+        "store",
+        "retry_timeout",
+        Kind::Duration,
+        "90s",
+        "All attempts of one request together take no longer than this.",
     ),
     setting(
         "audit",

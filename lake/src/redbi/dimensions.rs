@@ -151,7 +151,7 @@ pub(super) struct Item {
 
 pub(super) fn user(size: &RedbiSize, key: i64) -> User {
     let mut r = Random::new(size.seed, USERS | key as u64);
-    let (city, country, city_tier) = *r.weighted(CITIES);
+    let (city, country, city_tier) = r.weighted(CITIES);
     // Most signed up lately.
     let age_days = (r.exponential(320.0) as i32).min(2_400);
     User {
@@ -177,8 +177,8 @@ pub(super) fn user(size: &RedbiSize, key: i64) -> User {
 
 pub(super) fn note(size: &RedbiSize, authors: &Zipf, items: &Zipf, key: i64) -> Note {
     let mut r = Random::new(size.seed, NOTES | key as u64);
-    let category = *r.weighted(CATEGORIES);
-    let note_type = *r.weighted(NOTE_TYPES);
+    let category = r.weighted(CATEGORIES);
+    let note_type = r.weighted(NOTE_TYPES);
     let template = pick(&mut r, TITLES);
     let age_micros = (r.exponential(25.0) * DAY_MICROS as f64) as i64;
     Note {
@@ -196,7 +196,7 @@ pub(super) fn note(size: &RedbiSize, authors: &Zipf, items: &Zipf, key: i64) -> 
 
 pub(super) fn shop(size: &RedbiSize, key: i64) -> Shop {
     let mut r = Random::new(size.seed, SHOPS | key as u64);
-    let (city, country, _) = *r.weighted(CITIES);
+    let (city, country, _) = r.weighted(CITIES);
     let name = format!(
         "{} {}",
         capitalised(pick(&mut r, ADJECTIVES)),
@@ -217,7 +217,7 @@ pub(super) fn shop(size: &RedbiSize, key: i64) -> Shop {
 pub(super) fn item(size: &RedbiSize, shops: &Zipf, key: i64) -> Item {
     let mut r = Random::new(size.seed, ITEMS | key as u64);
     let shop_id = shops.key(&mut r);
-    let category = *r.weighted(CATEGORIES);
+    let category = r.weighted(CATEGORIES);
     let name = format!(
         "{} {category} {}",
         capitalised(pick(&mut r, ADJECTIVES)),

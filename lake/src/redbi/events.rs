@@ -196,7 +196,7 @@ fn event(
     event_time: i64,
     day: i64,
 ) -> Event {
-    let kind = *r.weighted(KINDS);
+    let kind = r.weighted(KINDS);
     let user_id = popularity.users.key(r);
     let buying = matches!(kind, Kind::AddToCart | Kind::Purchase);
     let note_id = match kind {

@@ -1,0 +1,137 @@
+//! A server, by Arrow Flight SQL.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::datatypes::Schema;
+use arrow_flight::error::FlightError;
+use arrow_flight::sql::client::FlightSqlServiceClient;
+use futures::{StreamExt, TryStreamExt, stream};
+use tonic::transport::{Channel, Endpoint};
+
+use super::connection::{Answer, Client, ClientError};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// As much as the engine may put into one message.
+const MAX_MESSAGE_BYTES: usize = 1 << 30;
+
+/// A connection to a server.
+#[derive(Clone)]
+pub struct FlightClient {
+    flight: FlightSqlServiceClient<Channel>,
+    login: Login,
+}
+
+#[derive(Clone)]
+struct Login {
+    host: String,
+    port: u16,
+    user: String,
+    password: String,
+}
+
+impl FlightClient {
+    /// Connects and logs in.
+    pub async fn connect(host: &str, port: u16, user: &str, password: &str) -> Result<Self, ClientError> {
+        let (host, user, password) = (host.to_string(), user.to_string(), password.to_string());
+        Self::log_in(Login { host, port, user, password }).await
+    }
+
+    async fn log_in(login: Login) -> Result<Self, ClientError> {
+        let place = place_of(&login);
+        let host = if login.host.contains(':') && !login.host.starts_with('[') {
+            format!("[{}]", login.host)
+        } else {
+            login.host.clone()
+        };
+        let channel = Endpoint::from_shared(format!("http://{host}:{}", login.port))
+            .map_err(|e| ClientError(format!("{place} is no address: {e}")))?
+            .connect_timeout(CONNECT_TIMEOUT)
+            .tcp_nodelay(true)
+            .connect()
+            .await
+            .map_err(|e| ClientError(format!("cannot connect to {place}: {}", root_cause(&e))))?;
+        let inner = arrow_flight::flight_service_client::FlightServiceClient::new(channel)
+            .max_decoding_message_size(MAX_MESSAGE_BYTES);
+        let mut flight = FlightSqlServiceClient::new_from_inner(inner);
+        flight.handshake(&login.user, &login.password).await.map_err(|e| {
+            let text = plain(&e);
+            ClientError(format!("cannot log in to {place} as {}: {text}", login.user))
+        })?;
+        Ok(Self { flight, login })
+    }
+}
+
+#[async_trait::async_trait]
+impl Client for FlightClient {
+    async fn run(&self, sql: &str) -> Result<Answer, ClientError> {
+        let mut flight = self.flight.clone();
+        let info = flight.execute(sql.to_string(), None).await.map_err(|e| ClientError(plain(&e)))?;
+        let schema = info.clone().try_decode_schema().unwrap_or_else(|_| Schema::empty());
+        let rows = stream::iter(info.endpoint)
+            .map(Ok)
+            .and_then(move |endpoint| {
+                let mut flight = flight.clone();
+                async move {
+                    let ticket = endpoint.ticket.ok_or_else(|| ClientError("an endpoint has no ticket".to_string()))?;
+                    let batches = flight.do_get(ticket).await.map_err(|e| ClientError(plain(&e)))?;
+                    Ok(batches.map_err(|e| ClientError(plain(&e))))
+                }
+            })
+            .try_flatten();
+        Ok(Answer::Rows { schema: Arc::new(schema), rows: rows.boxed() })
+    }
+
+    async fn another(&self) -> Result<Box<dyn Client>, ClientError> {
+        Ok(Box::new(Self::log_in(self.login.clone()).await?))
+    }
+
+    fn cancel(&self) {
+        // Dropping the answer resets its stream, and the server then cancels the query.
+    }
+
+    fn place(&self) -> String {
+        place_of(&self.login)
+    }
+}
+
+fn place_of(login: &Login) -> String {
+    format!("{}:{}", login.host, login.port)
+}
+
+/// The server's own words, without the layers that they came through.
+fn plain(error: &FlightError) -> String {
+    match error {
+        FlightError::Tonic(status) => status.message().to_string(),
+        other => strip(&other.to_string()),
+    }
+}
+
+/// `handshake` only gives a status as text: `… message: "…", details: …`.
+fn strip(text: &str) -> String {
+    let message = text.split_once("message: \"").and_then(|(_, rest)| rest.split_once("\", ")).map(|(m, _)| m);
+    match message {
+        Some(message) => message.replace("\\\"", "\"").replace("\\n", "\n"),
+        None => text.to_string(),
+    }
+}
+
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_in_a_text_is_reduced_to_its_message() {
+        let text = "Ipc error: Can't handshake code: 'x', message: \"wrong password for \\\"ann\\\"\", source: None";
+        assert_eq!(strip(text), "wrong password for \"ann\"");
+        assert_eq!(strip("something else"), "something else");
+    }
+}

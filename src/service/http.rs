@@ -1,0 +1,61 @@
+//! The coordinator's HTTP interface: health, metrics, and the cluster API that workers report to.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tarn_cluster::{Membership, WorkerState};
+use tarn_coordinator::Engine;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Clone)]
+struct Coordinator {
+    engine: Arc<Engine>,
+    membership: Option<Arc<Membership>>,
+    stopping: CancellationToken,
+}
+
+/// The routes; without a membership (everything in one process) there is no cluster API.
+pub fn coordinator_router(
+    engine: Arc<Engine>,
+    membership: Option<Arc<Membership>>,
+    stopping: CancellationToken,
+) -> Router {
+    let own = Router::new()
+        .route("/health", get(health))
+        .route("/metrics", get(metrics))
+        .with_state(Coordinator { engine, membership: membership.clone(), stopping });
+    match membership {
+        Some(membership) => own.merge(tarn_cluster::api_router(membership)),
+        None => own,
+    }
+}
+
+/// 200 while clients are taken; 503 while the process stops, so that balancers leave it alone.
+async fn health(State(coordinator): State<Coordinator>) -> Response {
+    if coordinator.stopping.is_cancelled() {
+        (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response()
+    } else {
+        (StatusCode::OK, "active\n").into_response()
+    }
+}
+
+async fn metrics(State(coordinator): State<Coordinator>) -> Response {
+    let processes = coordinator.engine.processes();
+    let mut out = String::new();
+    let mut metric = |name: &str, kind: &str, help: &str, value: u64| {
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+    };
+    metric("tarn_connections", "gauge", "Clients connected.", processes.connection_count() as u64);
+    metric("tarn_statements_running", "gauge", "Statements running.", processes.statements().len() as u64);
+    metric("tarn_statements_total", "counter", "Statements begun since the start.", processes.started_count());
+    if let Some(membership) = &coordinator.membership {
+        let active = membership.list().iter().filter(|w| w.state == WorkerState::Active).count();
+        metric("tarn_workers_active", "gauge", "Workers that take tasks.", active as u64);
+    }
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], out).into_response()
+}
