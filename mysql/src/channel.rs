@@ -1,0 +1,190 @@
+//! Packets over a socket, with bounds on memory and time.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::ConnectionError;
+use crate::wire::packet::{PacketDecoder, PacketEncoder};
+
+/// What a client may send ahead while its statement runs. Past it, its disconnect is noticed by
+/// writing only.
+const READ_AHEAD_BYTES: usize = 64 * 1024;
+
+/// One client's socket.
+pub(crate) struct Channel {
+    reader: Box<dyn AsyncRead + Send + Unpin>,
+    writer: Box<dyn AsyncWrite + Send + Unpin>,
+    decoder: PacketDecoder,
+    encoder: PacketEncoder,
+    /// The connection's end, asked for by someone else.
+    killed: CancellationToken,
+    /// The server's end.
+    shutdown: CancellationToken,
+    /// A packet may have been sent in part: nothing can follow it.
+    torn: bool,
+    write_timeout: Duration,
+    send_buffer: usize,
+}
+
+impl Channel {
+    pub fn new(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        max_payload_bytes: usize,
+        send_buffer_bytes: usize,
+        write_timeout: Duration,
+        shutdown: CancellationToken,
+    ) -> Self {
+        Self {
+            reader: Box::new(reader),
+            writer: Box::new(writer),
+            decoder: PacketDecoder::new(max_payload_bytes),
+            encoder: PacketEncoder::default(),
+            killed: CancellationToken::new(),
+            shutdown,
+            torn: false,
+            write_timeout,
+            send_buffer: send_buffer_bytes,
+        }
+    }
+
+    pub fn set_killed(&mut self, killed: CancellationToken) {
+        self.killed = killed;
+    }
+
+    pub fn set_max_payload(&mut self, bytes: usize) {
+        self.decoder.set_max_payload(bytes);
+    }
+
+    pub fn set_write_timeout(&mut self, time: Duration) {
+        self.write_timeout = time;
+    }
+
+    /// Waits for the first packet of the next exchange.
+    pub async fn read_command(&mut self, idle: Duration) -> Result<Bytes, ConnectionError> {
+        self.decoder.expect_sequence(0);
+        let (killed, shutdown) = (self.killed.clone(), self.shutdown.clone());
+        let payload = tokio::select! {
+            payload = timeout(idle, self.read_payload()) => payload,
+            end = ended(&killed, &shutdown) => return Err(end),
+        };
+        let payload = payload.map_err(|_| ConnectionError::Idle(idle))??;
+        self.encoder.set_sequence(self.decoder.next_sequence());
+        Ok(payload)
+    }
+
+    /// Waits for the client's answer within an exchange.
+    pub async fn read_answer(&mut self) -> Result<Bytes, ConnectionError> {
+        self.decoder.expect_sequence(self.encoder.sequence());
+        let payload = self.read_payload().await?;
+        self.encoder.set_sequence(self.decoder.next_sequence());
+        Ok(payload)
+    }
+
+    async fn read_payload(&mut self) -> Result<Bytes, ConnectionError> {
+        loop {
+            if let Some(payload) = self.decoder.next_payload()? {
+                return Ok(payload);
+            }
+            if self.read_some().await? == 0 {
+                return Err(ConnectionError::ClientGone);
+            }
+        }
+    }
+
+    async fn read_some(&mut self) -> Result<usize, ConnectionError> {
+        let buffer = self.decoder.buffer();
+        buffer.reserve(16 * 1024);
+        Ok(self.reader.read_buf(buffer).await?)
+    }
+
+    /// Runs `work` unless the client goes away or the connection is killed; `work` is then dropped.
+    pub async fn watch<F: Future>(&mut self, work: F) -> Result<F::Output, ConnectionError> {
+        let (killed, shutdown) = (self.killed.clone(), self.shutdown.clone());
+        tokio::select! {
+            biased;
+            output = work => Ok(output),
+            end = ended(&killed, &shutdown) => Err(end),
+            gone = self.gone() => Err(gone),
+        }
+    }
+
+    /// Waits until the client has closed its side. What it sends ahead is kept.
+    async fn gone(&mut self) -> ConnectionError {
+        while self.decoder.buffered() < READ_AHEAD_BYTES {
+            match self.read_some().await {
+                Ok(0) => return ConnectionError::ClientGone,
+                Ok(_) => {}
+                Err(error) => return error,
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// The packets to be sent. Send them with [`Self::flush`], or [`Self::flush_if_full`] while
+    /// there are more to come.
+    pub fn packets(&mut self) -> &mut PacketEncoder {
+        &mut self.encoder
+    }
+
+    /// Whether enough has been encoded to be worth sending.
+    pub fn is_full(&self) -> bool {
+        self.encoder.buffered() >= self.send_buffer
+    }
+
+    /// Encodes one packet by appending its payload.
+    pub fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.encoder.begin();
+        write(self.encoder.payload());
+        self.encoder.end(start);
+    }
+
+    /// Sends what has been encoded, waiting for a slow client as long as the settings allow.
+    pub async fn flush(&mut self) -> Result<(), ConnectionError> {
+        if self.encoder.buffered() == 0 {
+            return Ok(());
+        }
+        let Self { writer, encoder, killed, shutdown, write_timeout, .. } = self;
+        self.torn = true;
+        let written = async {
+            writer.write_all(encoder.bytes()).await?;
+            writer.flush().await
+        };
+        tokio::select! {
+            biased;
+            written = timeout(*write_timeout, written) => {
+                written.map_err(|_| ConnectionError::WriteTooSlow(*write_timeout))??;
+            }
+            end = ended(killed, shutdown) => return Err(end),
+        }
+        self.torn = false;
+        encoder.clear(4 * self.send_buffer);
+        Ok(())
+    }
+
+    /// Sends a last packet, as far as the client takes it at once, and closes.
+    pub async fn close(mut self) {
+        let patience = Duration::from_secs(1);
+        let last_words = async {
+            if !self.torn {
+                self.writer.write_all(self.encoder.bytes()).await?;
+            }
+            self.writer.shutdown().await
+        };
+        // The connection ends whether or not the client hears why.
+        let _ = timeout(patience, last_words).await;
+    }
+}
+
+/// Waits until someone else ends the connection.
+async fn ended(killed: &CancellationToken, shutdown: &CancellationToken) -> ConnectionError {
+    tokio::select! {
+        () = killed.cancelled() => ConnectionError::Killed,
+        () = shutdown.cancelled() => ConnectionError::ShuttingDown,
+    }
+}

@@ -1,0 +1,15 @@
+//! Arrow batches as MySQL rows: which column type each Arrow type becomes, and its two encodings.
+
+mod column;
+mod digits;
+mod encoder;
+mod indirect;
+mod json;
+mod number;
+mod string;
+mod temporal;
+mod value;
+
+pub(crate) use column::column_definition;
+pub(crate) use encoder::{RowEncoder, RowEncoding, align};
+pub(crate) use value::ValueError;
