@@ -1,4 +1,33 @@
 //! SQL to distributed physical plan over Iceberg tables.
+//!
+//! ```text
+//!   text ─► statement ─► provider ─► prune ─► scan ─────────► rows
+//!                        (pin, once  (whole   (Parquet, by
+//!                         a query)    files)   field id)
+//! ```
+//!
+//! [`statement`] parses and classifies, [`functions`] are MySQL's. [`QueryCatalogs`] resolves names, each table once
+//! per query, to [`IcebergTable`]s. A scan of one prunes manifests and files by metadata, hands what is left to
+//! DataFusion's Parquet reader and travels to workers by [`ScanCodec`]. What it did is in its scan report
+//! ([`iceberg_scans`], [`finish_scan_reports`]), and [`estimate`] tells it without running.
 
 pub mod functions;
 pub mod statement;
+
+mod error;
+mod estimate;
+pub mod memory;
+mod progress;
+mod provider;
+mod prune;
+mod scan;
+mod session;
+mod statistics;
+
+pub use error::PlannerError;
+pub use estimate::{TableEstimate, estimate};
+pub use memory::{QueryMemoryPool, query_runtime};
+pub use progress::{ProgressSnapshot, QueryProgress};
+pub use provider::{IcebergTable, NoVirtualSchemas, QueryCatalogs, VirtualSchemas};
+pub use scan::{ScanCodec, ScanRef, ScanStores, finish_scan_reports, iceberg_scans};
+pub use session::{QueryId, SessionOptions, session_builder, session_config};

@@ -1,0 +1,43 @@
+//! What can go wrong in a scan, besides what the catalog says.
+
+use datafusion::error::DataFusionError;
+use tarn_catalog::{CatalogError, TableName};
+
+/// An error of the planner's scan half. It travels as [`DataFusionError::External`].
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlannerError {
+    /// A data file that is missing, cut off, or not what the table's metadata says of it.
+    #[error("table '{table}': data file '{file}' cannot be read: {reason}")]
+    DataFile {
+        table: String,
+        file: String,
+        reason: String,
+    },
+
+    /// A scan that arrived from another process and cannot be put together.
+    #[error("a scan cannot be decoded: {0}")]
+    Codec(String),
+
+    /// `query_memory_bytes`, or another setting of a session, is out of range.
+    #[error("setting '{setting}': {reason}")]
+    Setting {
+        setting: &'static str,
+        reason: String,
+    },
+
+    /// Metadata that contradicts itself.
+    #[error("table '{table}': {reason}")]
+    Metadata { table: TableName, reason: String },
+}
+
+impl From<PlannerError> for DataFusionError {
+    fn from(error: PlannerError) -> Self {
+        DataFusionError::External(Box::new(error))
+    }
+}
+
+/// A catalog's error, as one of DataFusion's that can be taken apart again.
+pub(crate) fn catalog_error(error: CatalogError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}

@@ -1,0 +1,167 @@
+//! The catalogs as one query sees them: each table is pinned once.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use async_trait::async_trait;
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider};
+use datafusion::datasource::TableProvider;
+use datafusion::error::Result;
+use parking_lot::Mutex;
+use tarn_catalog::{CatalogError, Catalogs, PinnedTable, TableName};
+use tokio::sync::OnceCell;
+
+use super::{IcebergTable, VirtualSchemas};
+use crate::error::catalog_error;
+use crate::scan::ScanStores;
+
+type Slot = Arc<OnceCell<Arc<IcebergTable>>>;
+
+/// All catalogs, for one query.
+///
+/// A table is resolved when it is first named and stays at that snapshot, however often and late it is named again.
+pub struct QueryCatalogs {
+    catalogs: Arc<Catalogs>,
+    stores: Arc<ScanStores>,
+    virtual_schemas: Arc<dyn VirtualSchemas>,
+    pinned: Mutex<HashMap<TableName, Slot>>,
+    this: Weak<QueryCatalogs>,
+}
+
+impl QueryCatalogs {
+    /// Nothing is resolved yet.
+    pub fn new(
+        catalogs: Arc<Catalogs>,
+        stores: Arc<ScanStores>,
+        virtual_schemas: Arc<dyn VirtualSchemas>,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            catalogs,
+            stores,
+            virtual_schemas,
+            pinned: Mutex::default(),
+            this: this.clone(),
+        })
+    }
+
+    /// The tables that the query has named so far.
+    pub fn pinned(&self) -> Vec<PinnedTable> {
+        self.pinned
+            .lock()
+            .values()
+            .filter_map(|slot| slot.get().map(|table| table.pinned().clone()))
+            .collect()
+    }
+
+    /// The table of that name, at the query's snapshot of it.
+    pub async fn iceberg_table(&self, name: &TableName) -> Result<Arc<IcebergTable>, CatalogError> {
+        let slot = Arc::clone(self.pinned.lock().entry(name.clone()).or_default());
+        let table = slot
+            .get_or_try_init(|| async {
+                let pinned = self
+                    .catalogs
+                    .get(&name.catalog)?
+                    .table(&name.database, &name.table)
+                    .await?;
+                IcebergTable::open(pinned, Arc::clone(&self.stores))
+                    .await
+                    .map(Arc::new)
+            })
+            .await?;
+        Ok(Arc::clone(table))
+    }
+}
+
+impl fmt::Debug for QueryCatalogs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueryCatalogs")
+            .field("pinned", &self.pinned.lock().keys())
+            .finish_non_exhaustive()
+    }
+}
+
+impl CatalogProviderList for QueryCatalogs {
+    fn register_catalog(
+        &self,
+        _name: String,
+        _catalog: Arc<dyn CatalogProvider>,
+    ) -> Option<Arc<dyn CatalogProvider>> {
+        None
+    }
+
+    fn catalog_names(&self) -> Vec<String> {
+        let mut names = self.catalogs.names();
+        names.extend(self.virtual_schemas.catalogs());
+        names
+    }
+
+    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
+        // A name that is not known is let through: the error of resolving a table in it suggests near names.
+        Some(Arc::new(QueryCatalog {
+            query: self.this.upgrade()?,
+            name: name.to_string(),
+        }))
+    }
+}
+
+/// One catalog of [`QueryCatalogs`].
+#[derive(Debug)]
+struct QueryCatalog {
+    query: Arc<QueryCatalogs>,
+    name: String,
+}
+
+impl CatalogProvider for QueryCatalog {
+    fn schema_names(&self) -> Vec<String> {
+        self.query.virtual_schemas.schemas(&self.name)
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        Some(Arc::new(QuerySchema {
+            query: Arc::clone(&self.query),
+            catalog: self.name.clone(),
+            database: name.to_string(),
+        }))
+    }
+}
+
+/// One database of a [`QueryCatalog`]. Catalogs are asked for single tables only; lists are the coordinator's.
+#[derive(Debug)]
+struct QuerySchema {
+    query: Arc<QueryCatalogs>,
+    catalog: String,
+    database: String,
+}
+
+#[async_trait]
+impl SchemaProvider for QuerySchema {
+    fn table_names(&self) -> Vec<String> {
+        self.query
+            .virtual_schemas
+            .tables(&self.catalog, &self.database)
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(table) = self
+            .query
+            .virtual_schemas
+            .table(&self.catalog, &self.database, name)
+            .await?
+        {
+            return Ok(Some(table));
+        }
+        let name = TableName::new(&self.catalog, &self.database, name);
+        let table = self
+            .query
+            .iceberg_table(&name)
+            .await
+            .map_err(catalog_error)?;
+        Ok(Some(table))
+    }
+
+    fn table_exist(&self, _name: &str) -> bool {
+        // Whether it does is known when it is resolved, which needs I/O.
+        true
+    }
+}

@@ -1,0 +1,10 @@
+//! From names in a query to tables.
+
+mod catalogs;
+mod iceberg_table;
+mod scan_plan;
+mod virtual_schemas;
+
+pub use catalogs::QueryCatalogs;
+pub use iceberg_table::IcebergTable;
+pub use virtual_schemas::{NoVirtualSchemas, VirtualSchemas};

@@ -1,0 +1,294 @@
+//! From a table, a projection and filters to the plan of a scan.
+//!
+//! ```text
+//!   manifest list ─► summaries ─► manifests, read concurrently ─► partition values, bounds ─► files ─► DataSourceExec
+//! ```
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use arrow::array::BooleanArray;
+use datafusion::catalog::Session;
+use datafusion::config::TableParquetOptions;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::error::Result;
+use datafusion::logical_expr::Expr;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::scalar::ScalarValue;
+use datafusion::sql::unparser::expr_to_sql;
+use futures::{StreamExt, TryStreamExt};
+use iceberg::spec::{DataContentType, DataFile, DataFileFormat, ManifestFile};
+use tarn_audit::{Counts, ScanReport};
+use tarn_catalog::{DecodedManifest, location_to_path};
+
+use super::iceberg_table::IcebergTable;
+use crate::error::catalog_error;
+use crate::progress::QueryProgress;
+use crate::prune::{
+    ColumnBounds, PartitionColumn, PruneFilter, TableLayout, column_bounds, identity_columns, partition_constant, prune_manifests,
+    unqualified,
+};
+use crate::scan::{FileConstants, IcebergSource, ScanTable, data_file};
+use crate::statistics::{KeptFiles, file_statistics, scan_statistics};
+
+/// Manifests that one scan reads at the same time.
+const MANIFESTS_AT_ONCE: usize = 16;
+
+/// Files carry statistics of their own, which dynamic filters use, as long as all of them together have no more
+/// column entries than this. Each entry takes some 500 bytes.
+const MAX_FILE_STATISTICS: usize = 100_000;
+
+/// What is asked of the table.
+pub(super) struct ScanPlan<'a> {
+    pub(super) table: &'a IcebergTable,
+    pub(super) projection: Option<&'a Vec<usize>>,
+    pub(super) filters: &'a [Expr],
+    pub(super) limit: Option<usize>,
+}
+
+impl ScanPlan<'_> {
+    pub(super) async fn build(
+        &self,
+        manifests: Vec<&ManifestFile>,
+        state: &dyn Session,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let layout = self.table.layout();
+        let filter = PruneFilter::new(self.filters, layout, state.execution_props())?;
+        let may_match = prune_manifests(&filter, &manifests, layout);
+        let reads: Vec<_> = manifests
+            .iter()
+            .zip(&may_match)
+            .filter(|(_, keep)| **keep)
+            .map(|(manifest, _)| {
+                let (pinned, manifest) = (self.table.pinned().clone(), ManifestFile::clone(manifest));
+                async move { pinned.manifest(&manifest).await }
+            })
+            .collect();
+        let decoded: Vec<Arc<DecodedManifest>> = futures::stream::iter(reads)
+            .buffered(MANIFESTS_AT_ONCE)
+            .try_collect()
+            .await
+            .map_err(catalog_error)?;
+
+        let mut kept = Vec::with_capacity(decoded.len());
+        let mut files_total = 0;
+        for manifest in decoded {
+            files_total += manifest.entries.len() as u64;
+            let keep = BooleanArray::from(filter.prune_files(&manifest, layout)?);
+            kept.push(KeptFiles { manifest, keep });
+        }
+        for (manifest, _) in manifests.iter().zip(&may_match).filter(|(_, keep)| !**keep) {
+            let files = |count: Option<u32>| u64::from(count.unwrap_or(0));
+            files_total += files(manifest.added_files_count) + files(manifest.existing_files_count);
+        }
+        self.keep_up_to_limit(&mut kept);
+
+        let mut needed: BTreeSet<String> = filter.columns().clone();
+        match self.projection {
+            Some(projection) => needed.extend(projection.iter().map(|i| layout.schema.field(*i).name().clone())),
+            None => needed.extend(layout.schema.fields().iter().map(|field| field.name().clone())),
+        }
+        let statistics = scan_statistics(&kept, &needed, layout);
+        let files = self.files(&kept, &needed)?;
+
+        let report = self.report(
+            &filter,
+            Counts::kept_of(kept.len() as u64, manifests.len() as u64),
+            Counts::kept_of(files.len() as u64, files_total),
+            files.iter().map(|file| file.object_meta.size).sum(),
+            statistics.num_rows.get_value().map_or(0, |rows| *rows as u64),
+        );
+        let pinned = self.table.pinned();
+        let scan_table = ScanTable::new(
+            pinned.name().clone(),
+            pinned.storage().descriptor.clone(),
+            Arc::clone(self.table.columns()),
+            report,
+        );
+        let stores = self.table.stores();
+        let url = stores.register(&pinned.storage().descriptor, state.runtime_env())?;
+        let parquet = ParquetSource::new(TableSchema::new(Arc::clone(&layout.schema), vec![]))
+            .with_table_parquet_options(TableParquetOptions {
+                global: state.config_options().execution.parquet.clone(),
+                ..TableParquetOptions::default()
+            });
+        let source = IcebergSource::new(
+            parquet,
+            Arc::new(scan_table),
+            Arc::clone(stores.footers()),
+            state.config().get_extension::<QueryProgress>(),
+        );
+        let config = FileScanConfigBuilder::new(url, Arc::new(source))
+            .with_file_groups(group_by_size(files, state.config().target_partitions()))
+            .with_statistics(statistics)
+            .with_limit(self.limit)
+            .with_projection_indices(self.projection.cloned())?
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+
+    /// Without a filter that is left to evaluate, the first files that together have enough rows will do.
+    fn keep_up_to_limit(&self, kept: &mut [KeptFiles]) {
+        let Some(limit) = self.limit else { return };
+        if !self.filters.iter().all(|filter| self.table.is_exact(filter)) {
+            return;
+        }
+        let mut rows = 0u64;
+        for files in kept {
+            let keep: Vec<bool> = files
+                .keep
+                .values()
+                .iter()
+                .zip(&files.manifest.entries)
+                .map(|(keep, entry)| {
+                    let wanted = keep && rows < limit as u64;
+                    if wanted {
+                        rows += entry.data_file().record_count();
+                    }
+                    wanted
+                })
+                .collect();
+            files.keep = BooleanArray::from(keep);
+        }
+    }
+
+    fn files(&self, kept: &[KeptFiles], needed: &BTreeSet<String>) -> Result<Vec<PartitionedFile>> {
+        let layout = self.table.layout();
+        let columns: Vec<usize> = (0..layout.columns().len())
+            .filter(|i| layout.columns()[*i].primitive.is_some() && needed.contains(layout.schema.field(*i).name()))
+            .collect();
+        let count: usize = kept.iter().map(|files| files.keep.true_count()).sum();
+        let with_statistics = count * layout.columns().len() <= MAX_FILE_STATISTICS;
+        let mut constants = PartitionConstants::default();
+        let mut files = Vec::with_capacity(count);
+        for kept in kept {
+            let manifest = &kept.manifest;
+            let bounds: Vec<(usize, Arc<ColumnBounds>)> = match with_statistics {
+                true => columns.iter().map(|i| (*i, column_bounds(manifest, &layout.columns()[*i]))).collect(),
+                false => vec![],
+            };
+            let identity = identity_columns(layout, manifest.partition_spec_id);
+            for index in kept.indices() {
+                let data = manifest.entries[index].data_file();
+                self.check_readable(data)?;
+                let path = location_to_path(data.file_path()).map_err(catalog_error)?;
+                let mut file = data_file(path, data.file_size_in_bytes());
+                if with_statistics {
+                    file.statistics = Some(Arc::new(file_statistics(manifest, index, &bounds, layout)));
+                }
+                if let Some(set) = constants.of_file(data, &identity, layout) {
+                    file = file.with_extension(set);
+                }
+                files.push(file);
+            }
+        }
+        Ok(files)
+    }
+
+    fn check_readable(&self, file: &DataFile) -> Result<()> {
+        let feature = match (file.content_type(), file.file_format()) {
+            (DataContentType::Data, DataFileFormat::Parquet) => return Ok(()),
+            (DataContentType::Data, format) => format!("data files of format {format:?}"),
+            (content, _) => format!("{content:?} files among its data files"),
+        };
+        Err(catalog_error(self.table.unsupported(feature)))
+    }
+
+    fn report(
+        &self,
+        filter: &PruneFilter,
+        manifests: Counts,
+        files: Counts,
+        data_in_bytes: u64,
+        rows_in_files: u64,
+    ) -> ScanReport {
+        let pinned = self.table.pinned();
+        let layout = self.table.layout();
+        let projected: Vec<String> = match self.projection {
+            Some(projection) => projection.iter().map(|i| layout.schema.field(*i).name().clone()).collect(),
+            None => layout.schema.fields().iter().map(|field| field.name().clone()).collect(),
+        };
+        ScanReport {
+            catalog: pinned.name().catalog.clone(),
+            database: pinned.name().database.clone(),
+            table: pinned.name().table.clone(),
+            snapshot_id: pinned.snapshot().map(|snapshot| snapshot.snapshot_id()),
+            schema_id: pinned.schema().schema_id(),
+            filter: filter_text(self.filters),
+            non_part_filter_cols: filter
+                .columns()
+                .iter()
+                .filter(|name| !layout.is_partitioned_by(name))
+                .cloned()
+                .collect(),
+            projected_columns: projected,
+            manifests,
+            files,
+            result_data_files: files.kept,
+            data_in_bytes,
+            rows_in_files,
+            ..ScanReport::default()
+        }
+    }
+}
+
+/// The filters as one SQL expression.
+fn filter_text(filters: &[Expr]) -> String {
+    let texts: Vec<String> = filters
+        .iter()
+        .map(|filter| {
+            let plain = unqualified(filter.clone()).unwrap_or_else(|_| filter.clone());
+            expr_to_sql(&plain).map_or_else(|_| plain.to_string(), |sql| sql.to_string())
+        })
+        .collect();
+    texts.join(" AND ")
+}
+
+/// Spreads files over partitions of about equal size, in order.
+fn group_by_size(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup> {
+    let partitions = partitions.clamp(1, files.len().max(1));
+    let mut groups: Vec<(u64, Vec<PartitionedFile>)> = vec![(0, vec![]); partitions];
+    for file in files {
+        if let Some((bytes, group)) = groups.iter_mut().min_by_key(|(bytes, _)| *bytes) {
+            *bytes += file.object_meta.size;
+            group.push(file);
+        }
+    }
+    groups.into_iter().map(|(_, files)| FileGroup::new(files)).collect()
+}
+
+/// The constants of files, one set for all files of a partition.
+#[derive(Default)]
+struct PartitionConstants {
+    sets: HashMap<Vec<(usize, ScalarValue)>, FileConstants>,
+}
+
+impl PartitionConstants {
+    fn of_file(
+        &mut self,
+        file: &DataFile,
+        identity: &[(usize, PartitionColumn)],
+        layout: &TableLayout,
+    ) -> Option<FileConstants> {
+        let values: Vec<(usize, ScalarValue)> = identity
+            .iter()
+            .filter_map(|(index, field)| {
+                let value = partition_constant(field, file.partition(), &layout.columns()[*index].arrow)?;
+                Some((*index, value))
+            })
+            .collect();
+        if values.is_empty() {
+            return None;
+        }
+        if let Some(known) = self.sets.get(&values) {
+            return Some(known.clone());
+        }
+        let named = values.iter().map(|(index, value)| (layout.schema.field(*index).name().clone(), value.clone()));
+        let set = FileConstants(Arc::new(named.collect()));
+        self.sets.insert(values, set.clone());
+        Some(set)
+    }
+}

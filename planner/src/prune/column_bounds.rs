@@ -1,0 +1,269 @@
+//! What the entries of a manifest say of one column, as arrays: a value for each file.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
+use arrow::datatypes::DataType;
+use datafusion::scalar::ScalarValue;
+use iceberg::spec::{Datum, Literal, PrimitiveLiteral, PrimitiveType, Transform};
+use iceberg::transform::create_transform_function;
+use tarn_catalog::DecodedManifest;
+
+use super::partition_layout::{PartitionColumn, TableColumn};
+use super::transform_bounds;
+use super::values::{above_zeros, below_zeros, datum, scalar};
+
+/// Bounds and null counts of one column, for each file of a manifest or each manifest of a list.
+#[derive(Debug)]
+pub(crate) struct ColumnBounds {
+    /// No value is smaller. Null where unknown.
+    pub lower: ArrayRef,
+    /// No value is larger. Null where unknown.
+    pub upper: ArrayRef,
+    /// Null where unknown.
+    pub null_counts: ArrayRef,
+    /// The smallest and largest value as the file's metrics have them, before partition values narrowed them.
+    pub min: ArrayRef,
+    pub max: ArrayRef,
+    /// Bucket numbers, where a partition field has them.
+    buckets: Vec<Buckets>,
+}
+
+/// The values of a `bucket(n)` partition field.
+#[derive(Debug)]
+struct Buckets {
+    transform: Transform,
+    source: PrimitiveType,
+    numbers: Vec<Option<i32>>,
+}
+
+/// One row of [`ColumnBounds`] in the making.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Bounds {
+    pub lower: Option<ScalarValue>,
+    pub upper: Option<ScalarValue>,
+    pub nulls: Option<u64>,
+}
+
+impl Bounds {
+    /// Both sides know: the tighter bound holds.
+    pub(crate) fn narrow(&mut self, lower: Option<ScalarValue>, upper: Option<ScalarValue>) {
+        narrow_one(&mut self.lower, lower.map(below_zeros), std::cmp::Ordering::Greater);
+        narrow_one(&mut self.upper, upper.map(above_zeros), std::cmp::Ordering::Less);
+    }
+
+    /// Bounds that contradict each other are none.
+    pub(crate) fn drop_inverted(&mut self) {
+        if let (Some(lower), Some(upper)) = (&self.lower, &self.upper)
+            && !matches!(lower.partial_cmp(upper), Some(std::cmp::Ordering::Less | std::cmp::Ordering::Equal))
+            && !(is_zero(lower) && is_zero(upper))
+        {
+            self.lower = None;
+            self.upper = None;
+        }
+    }
+}
+
+fn is_zero(value: &ScalarValue) -> bool {
+    matches!(value, ScalarValue::Float32(Some(0.0)) | ScalarValue::Float64(Some(0.0)))
+}
+
+fn narrow_one(known: &mut Option<ScalarValue>, other: Option<ScalarValue>, tighter: std::cmp::Ordering) {
+    let Some(other) = other else { return };
+    let replace = match known {
+        None => true,
+        Some(known) => other.partial_cmp(known) == Some(tighter),
+    };
+    if replace {
+        *known = Some(other);
+    }
+}
+
+/// The bounds of a column in a manifest's files; derived once and kept with the decoded manifest.
+pub(crate) fn column_bounds(manifest: &DecodedManifest, column: &TableColumn) -> Arc<ColumnBounds> {
+    // A column that was promoted since has other arrays.
+    let key = format!("bounds:{}:{}", column.field_id, column.arrow);
+    manifest.memo(&key, |manifest| derive(manifest, column))
+}
+
+fn derive(manifest: &DecodedManifest, column: &TableColumn) -> ColumnBounds {
+    let partitions = column.partitions_of(manifest.partition_spec_id);
+    let mut all = Vec::with_capacity(manifest.entries.len());
+    let mut raw = Vec::with_capacity(manifest.entries.len());
+    let mut buckets: Vec<Buckets> = partitions
+        .iter()
+        .filter(|field| matches!(field.transform, Transform::Bucket(_)))
+        .map(|field| Buckets { transform: field.transform, source: field.source.clone(), numbers: Vec::new() })
+        .collect();
+    for entry in &manifest.entries {
+        let file = entry.data_file();
+        let id = column.field_id;
+        let mut bounds = Bounds { nulls: file.null_value_counts().get(&id).copied(), ..Bounds::default() };
+        // NaN is no bound, yet larger than all numbers in SQL: bounds of a column that may hold it hold for less
+        // than all of its values.
+        let may_be_nan = matches!(column.arrow, DataType::Float32 | DataType::Float64)
+            && file.nan_value_counts().get(&id) != Some(&0);
+        if !may_be_nan {
+            let of = |datum: Option<&Datum>| datum.and_then(|d| scalar(d.literal(), d.data_type(), &column.arrow));
+            bounds.narrow(of(file.lower_bounds().get(&id)), of(file.upper_bounds().get(&id)));
+        }
+        bounds.drop_inverted();
+        let mut known = bounds.clone();
+        let mut bucket = buckets.iter_mut();
+        for field in partitions {
+            let value = partition_value(file.partition().fields().get(field.position));
+            let Some(value) = value else { continue };
+            narrow_by_partition(&mut bounds, field, value, &column.arrow, file.record_count());
+            if field.transform == Transform::Identity {
+                let exact = value.and_then(|v| scalar(v, &field.source, &column.arrow));
+                known.lower = known.lower.or_else(|| exact.clone());
+                known.upper = known.upper.or(exact);
+                known.nulls = known.nulls.or(bounds.nulls);
+            }
+            if matches!(field.transform, Transform::Bucket(_))
+                && let Some(bucket) = bucket.next()
+            {
+                bucket.numbers.push(match value {
+                    Some(PrimitiveLiteral::Int(number)) => Some(*number),
+                    _ => None,
+                });
+            }
+        }
+        bounds.drop_inverted();
+        all.push(bounds);
+        raw.push(known);
+    }
+    // A value that could not be looked at leaves its column short: such buckets are not used.
+    buckets.retain(|buckets| buckets.numbers.len() == manifest.entries.len());
+    let null_counts: UInt64Array = raw.iter().zip(&all).map(|(raw, all)| all.nulls.or(raw.nulls)).collect();
+    ColumnBounds {
+        lower: array(all.iter().map(|b| b.lower.as_ref()), &column.arrow),
+        upper: array(all.iter().map(|b| b.upper.as_ref()), &column.arrow),
+        null_counts: Arc::new(null_counts),
+        min: array(raw.iter().map(|b| b.lower.as_ref()), &column.arrow),
+        max: array(raw.iter().map(|b| b.upper.as_ref()), &column.arrow),
+        buckets,
+    }
+}
+
+/// A partition value, if it is one that can be looked at: `Some(None)` is null.
+fn partition_value(value: Option<&Option<Literal>>) -> Option<Option<&PrimitiveLiteral>> {
+    match value {
+        Some(None) => Some(None),
+        Some(Some(Literal::Primitive(value))) => Some(Some(value)),
+        _ => None,
+    }
+}
+
+fn narrow_by_partition(
+    bounds: &mut Bounds,
+    field: &PartitionColumn,
+    value: Option<&PrimitiveLiteral>,
+    arrow: &DataType,
+    rows: u64,
+) {
+    if matches!(field.transform, Transform::Void | Transform::Unknown) {
+        return;
+    }
+    match value {
+        // Every known transform gives null for null, and for nothing else.
+        None => bounds.nulls = Some(rows),
+        Some(value) => {
+            bounds.nulls = Some(0);
+            let of = |v: Option<PrimitiveLiteral>| v.and_then(|v| scalar(&v, &field.source, arrow));
+            bounds.narrow(
+                of(transform_bounds::lower(&field.transform, &field.source, value)),
+                of(transform_bounds::upper(&field.transform, &field.source, value)),
+            );
+        }
+    }
+}
+
+/// Values as an array of `data_type`, null where there is none.
+pub(crate) fn array<'a>(values: impl Iterator<Item = Option<&'a ScalarValue>>, data_type: &DataType) -> ArrayRef {
+    let values: Vec<Option<&ScalarValue>> = values.collect();
+    let length = values.len();
+    let null = ScalarValue::try_from(data_type).unwrap_or(ScalarValue::Null);
+    ScalarValue::iter_to_array(values.into_iter().map(|value| value.cloned().unwrap_or_else(|| null.clone())))
+        // An empty list, or a type that scalars do not have: nothing is known.
+        .unwrap_or_else(|_| arrow::array::new_null_array(data_type, length))
+}
+
+impl ColumnBounds {
+    /// Without buckets, from rows that are already put together.
+    pub(crate) fn of_rows(rows: &[Bounds], data_type: &DataType) -> Self {
+        let lower = array(rows.iter().map(|b| b.lower.as_ref()), data_type);
+        let upper = array(rows.iter().map(|b| b.upper.as_ref()), data_type);
+        let null_counts: UInt64Array = rows.iter().map(|b| b.nulls).collect();
+        Self {
+            min: Arc::clone(&lower),
+            max: Arc::clone(&upper),
+            lower,
+            upper,
+            null_counts: Arc::new(null_counts),
+            buckets: Vec::new(),
+        }
+    }
+
+    /// For each file: `false` if none of `values` is in it, null if that is unknown.
+    pub(crate) fn contained(&self, values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        let by_bounds = self.outside_bounds(values);
+        let by_bucket: Vec<Vec<bool>> =
+            self.buckets.iter().filter_map(|buckets| buckets.without(values)).collect();
+        if by_bounds.is_none() && by_bucket.is_empty() {
+            return None;
+        }
+        Some(
+            (0..self.lower.len())
+                .map(|i| {
+                    let out = by_bounds.as_ref().is_some_and(|out| out[i]) || by_bucket.iter().any(|out| out[i]);
+                    out.then_some(false)
+                })
+                .collect(),
+        )
+    }
+
+    /// Which files have none of the values between their bounds.
+    fn outside_bounds(&self, values: &HashSet<ScalarValue>) -> Option<Vec<bool>> {
+        let mut sorted: Vec<ScalarValue> = values
+            .iter()
+            .filter(|value| !value.is_null())
+            .map(|value| value.cast_to(self.lower.data_type()).ok())
+            .collect::<Option<_>>()?;
+        sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+        let out = (0..self.lower.len()).map(|i| {
+            if self.lower.is_null(i) || self.upper.is_null(i) {
+                return false;
+            }
+            let (Ok(lower), Ok(upper)) = (
+                ScalarValue::try_from_array(&self.lower, i),
+                ScalarValue::try_from_array(&self.upper, i),
+            ) else {
+                return false;
+            };
+            let first = sorted.partition_point(|value| value.partial_cmp(&lower) == Some(std::cmp::Ordering::Less));
+            sorted.get(first).is_none_or(|value| value.partial_cmp(&upper) == Some(std::cmp::Ordering::Greater))
+        });
+        Some(out.collect())
+    }
+}
+
+impl Buckets {
+    /// Which files are of other buckets than all of the values. `None` if a value's bucket cannot be told.
+    fn without(&self, values: &HashSet<ScalarValue>) -> Option<Vec<bool>> {
+        let hash = create_transform_function(&self.transform).ok()?;
+        let mut wanted = HashSet::new();
+        for value in values.iter().filter(|value| !value.is_null()) {
+            match hash.transform_literal(&datum(value, &self.source)?).ok()??.literal() {
+                PrimitiveLiteral::Int(number) => wanted.insert(*number),
+                _ => return None,
+            };
+        }
+        // Files whose bucket is null hold nulls only, which equal nothing.
+        Some(self.numbers.iter().map(|number| number.is_none_or(|number| !wanted.contains(&number))).collect())
+    }
+}
+
+/// The bounds of several columns, by name.
+pub(crate) type BoundsByName = HashMap<String, Arc<ColumnBounds>>;

@@ -1,0 +1,135 @@
+//! A query's filter, ready to be held against manifests and files.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
+use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::{Column, DFSchema};
+use datafusion::error::Result;
+use datafusion::execution::context::ExecutionProps;
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::physical_expr::{PhysicalExpr, conjunction, create_physical_expr};
+use datafusion::physical_optimizer::pruning::PruningPredicate;
+use datafusion::scalar::ScalarValue;
+use tarn_catalog::DecodedManifest;
+
+use super::column_bounds::{BoundsByName, column_bounds};
+use super::exact::{PartitionFilter, is_evaluated_by_partition};
+use super::partition_layout::TableLayout;
+
+/// The filters of one scan.
+pub(crate) struct PruneFilter {
+    /// `None` if it can rule nothing out.
+    predicate: Option<PruningPredicate>,
+    /// Columns that the predicate names.
+    columns: BTreeSet<String>,
+    /// Conjuncts that can be evaluated on partition values, where a manifest's spec has those as they are.
+    by_partition: Vec<PartitionFilter>,
+}
+
+impl PruneFilter {
+    pub(crate) fn new(filters: &[Expr], layout: &TableLayout, props: &ExecutionProps) -> Result<Self> {
+        let df_schema = DFSchema::try_from(Arc::clone(&layout.schema))?;
+        let mut physical: Vec<Arc<dyn PhysicalExpr>> = Vec::new();
+        let mut by_partition = Vec::new();
+        let mut columns = BTreeSet::new();
+        for filter in filters.iter().flat_map(split_conjunction) {
+            let filter = unqualified(filter.clone())?;
+            let expr = create_physical_expr(&filter, &df_schema, props)?;
+            let names: BTreeSet<String> = filter.column_refs().into_iter().map(|c| c.name.clone()).collect();
+            if !names.is_empty() && is_evaluated_by_partition(&filter) {
+                by_partition.push(PartitionFilter::new(Arc::clone(&expr), &names, layout)?);
+            }
+            columns.extend(names);
+            physical.push(expr);
+        }
+        let predicate = if physical.is_empty() {
+            None
+        } else {
+            // A predicate that cannot be used for pruning is no error of the query.
+            PruningPredicate::try_new(conjunction(physical), Arc::clone(&layout.schema))
+                .ok()
+                .filter(|predicate| !predicate.always_true() || !predicate.literal_guarantees().is_empty())
+        };
+        Ok(Self { predicate, columns, by_partition })
+    }
+
+    /// Names of the columns that the filters mention.
+    pub(crate) fn columns(&self) -> &BTreeSet<String> {
+        &self.columns
+    }
+
+    /// For each container: whether it may hold rows that the filter keeps.
+    pub(crate) fn may_match(&self, bounds: &BoundsByName, rows: ArrayRef) -> Vec<bool> {
+        let containers = rows.len();
+        let Some(predicate) = &self.predicate else { return vec![true; containers] };
+        // What cannot be evaluated may match.
+        predicate.prune(&Known { bounds, rows }).unwrap_or_else(|_| vec![true; containers])
+    }
+
+    /// For each file of a manifest: whether it may hold rows that the filter keeps.
+    pub(crate) fn prune_files(&self, manifest: &DecodedManifest, layout: &TableLayout) -> Result<Vec<bool>> {
+        let rows = manifest.memo("rows", |manifest| {
+            manifest.entries.iter().map(|e| Some(e.data_file().record_count())).collect::<UInt64Array>()
+        });
+        let bounds: BoundsByName = match self.predicate {
+            None => BoundsByName::new(),
+            Some(_) => self
+                .columns
+                .iter()
+                .filter_map(|name| Some((name.clone(), column_bounds(manifest, layout.column(name)?))))
+                .collect(),
+        };
+        let mut keep = self.may_match(&bounds, rows as ArrayRef);
+        for filter in &self.by_partition {
+            filter.apply(manifest, layout, &mut keep)?;
+        }
+        Ok(keep)
+    }
+}
+
+/// The expression with columns that name no relation: the table's schema has none.
+pub(crate) fn unqualified(expr: Expr) -> Result<Expr> {
+    use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+    expr.transform(|expr| match expr {
+        Expr::Column(column) if column.relation.is_some() => {
+            Ok(Transformed::yes(Expr::Column(Column::new_unqualified(column.name))))
+        }
+        other => Ok(Transformed::no(other)),
+    })
+    .data()
+}
+
+/// What is known of the containers, as DataFusion asks for it.
+struct Known<'a> {
+    bounds: &'a BoundsByName,
+    rows: ArrayRef,
+}
+
+impl PruningStatistics for Known<'_> {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.bounds.get(&column.name).map(|bounds| Arc::clone(&bounds.lower))
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.bounds.get(&column.name).map(|bounds| Arc::clone(&bounds.upper))
+    }
+
+    fn num_containers(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
+        self.bounds.get(&column.name).map(|bounds| Arc::clone(&bounds.null_counts))
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        Some(Arc::clone(&self.rows))
+    }
+
+    fn contained(&self, column: &Column, values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        self.bounds.get(&column.name)?.contained(values)
+    }
+}

@@ -1,0 +1,311 @@
+//! A scan on its way to a worker.
+//!
+//! ```text
+//!   Scan ┬ plan    the plain Parquet scan, without files, as datafusion-proto writes it:
+//!        │         schema, projection, predicate, Parquet options
+//!        ├ table   name, storage, schema with field ids, name mapping, scan report
+//!        ├ groups  the files, with what datafusion-proto has no place for: constants, exact statistics
+//!        └ flags   limit in 64 bits, order, partitioned_by_file_group, the sort order that was pushed down
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::common::Statistics;
+use datafusion::datasource::listing::{FileRange, PartitionedFile};
+use datafusion::datasource::physical_plan::{
+    FileGroup, FileScanConfig, FileScanConfigBuilder, ParquetSource,
+};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::scalar::ScalarValue;
+use datafusion_proto::physical_plan::{AsExecutionPlan, PhysicalExtensionCodec};
+use datafusion_proto::protobuf::PhysicalPlanNode;
+use object_store::ObjectMeta;
+use object_store::path::Path;
+use prost::Message;
+
+use super::column_adapter::FileConstants;
+use super::scan_table::ScanTable;
+use super::source::IcebergSource;
+use super::stores::ScanStores;
+use crate::error::PlannerError;
+use crate::progress::QueryProgress;
+
+/// Carries [`IcebergTable`](crate::IcebergTable) scans between coordinator and workers.
+///
+/// Both sides have one. The worker's registers the table's store in the runtime that it decodes for, so a worker
+/// needs no configuration of catalogs or stores.
+#[derive(Debug)]
+pub struct ScanCodec {
+    stores: Arc<ScanStores>,
+}
+
+impl ScanCodec {
+    /// A codec that opens stores through `stores`.
+    pub fn new(stores: Arc<ScanStores>) -> Self {
+        Self { stores }
+    }
+}
+
+/// Tells our messages from those of other codecs, which are tried in turn.
+const MAGIC: u64 = u64::from_le_bytes(*b"tarnscan");
+
+#[derive(Clone, PartialEq, Message)]
+struct ScanMessage {
+    #[prost(fixed64, tag = "1")]
+    magic: u64,
+    #[prost(bytes = "vec", tag = "2")]
+    plan: Vec<u8>,
+    #[prost(bytes = "vec", tag = "3")]
+    table: Vec<u8>,
+    #[prost(message, repeated, tag = "4")]
+    groups: Vec<GroupMessage>,
+    #[prost(uint64, optional, tag = "5")]
+    limit: Option<u64>,
+    #[prost(bool, tag = "6")]
+    preserve_order: bool,
+    #[prost(bool, tag = "7")]
+    partitioned_by_file_group: bool,
+    /// Files of one partition share their constants; each file names its set by number.
+    #[prost(message, repeated, tag = "8")]
+    constants: Vec<ConstantsMessage>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct GroupMessage {
+    #[prost(message, repeated, tag = "1")]
+    files: Vec<FileMessage>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct FileMessage {
+    #[prost(string, tag = "1")]
+    path: String,
+    #[prost(uint64, tag = "2")]
+    size: u64,
+    #[prost(int64, optional, tag = "3")]
+    range_start: Option<i64>,
+    #[prost(int64, optional, tag = "4")]
+    range_end: Option<i64>,
+    #[prost(uint32, optional, tag = "5")]
+    constants: Option<u32>,
+    #[prost(message, optional, tag = "6")]
+    statistics: Option<datafusion_proto::generated::datafusion_common::Statistics>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ConstantsMessage {
+    #[prost(string, repeated, tag = "1")]
+    names: Vec<String>,
+    #[prost(message, repeated, tag = "2")]
+    values: Vec<datafusion_proto::protobuf::ScalarValue>,
+}
+
+fn codec_error(reason: impl ToString) -> DataFusionError {
+    PlannerError::Codec(reason.to_string()).into()
+}
+
+impl PhysicalExtensionCodec for ScanCodec {
+    fn try_encode(&self, node: Arc<dyn ExecutionPlan>, buf: &mut Vec<u8>) -> Result<()> {
+        let config = node
+            .downcast_ref::<DataSourceExec>()
+            .and_then(|exec| exec.data_source().downcast_ref());
+        let source = config
+            .and_then(|config: &FileScanConfig| config.file_source.downcast_ref::<IcebergSource>());
+        let (Some(config), Some(source)) = (config, source) else {
+            return Err(codec_error(format!(
+                "{} is not an Iceberg scan",
+                node.name()
+            )));
+        };
+        let bare = FileScanConfigBuilder::new(
+            config.object_store_url.clone(),
+            Arc::new(source.parquet().clone()),
+        )
+        .with_output_ordering(config.output_ordering.clone())
+        .with_constraints(config.constraints.clone())
+        .with_batch_size(config.batch_size)
+        .build();
+        let plan =
+            PhysicalPlanNode::try_from_physical_plan(DataSourceExec::from_data_source(bare), self)?;
+        let mut constants = ConstantSets::default();
+        let groups = config
+            .file_groups
+            .iter()
+            .map(|group| {
+                let files = group
+                    .iter()
+                    .map(|file| encode_file(file, &mut constants))
+                    .collect::<Result<_>>()?;
+                Ok(GroupMessage { files })
+            })
+            .collect::<Result<_>>()?;
+        let message = ScanMessage {
+            magic: MAGIC,
+            plan: plan.encode_to_vec(),
+            table: source.table().encode()?.to_vec(),
+            groups,
+            limit: config.limit.map(|limit| limit as u64),
+            preserve_order: config.preserve_order,
+            partitioned_by_file_group: config.partitioned_by_file_group,
+            constants: constants.messages,
+        };
+        message.encode(buf).map_err(codec_error)
+    }
+
+    fn try_decode(
+        &self,
+        buf: &[u8],
+        _inputs: &[Arc<dyn ExecutionPlan>],
+        ctx: &TaskContext,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let message = ScanMessage::decode(buf).map_err(codec_error)?;
+        if message.magic != MAGIC {
+            return Err(codec_error("the message is not an Iceberg scan"));
+        }
+        let table = Arc::new(ScanTable::decode(&message.table)?);
+        // The plain scan looks its store up while it is decoded.
+        self.stores.register(&table.storage, &ctx.runtime_env())?;
+        let plan = PhysicalPlanNode::decode(message.plan.as_slice())
+            .map_err(codec_error)?
+            .try_into_physical_plan(ctx, self)?;
+        let config = plan
+            .downcast_ref::<DataSourceExec>()
+            .and_then(|exec| exec.data_source().downcast_ref());
+        let parquet = config
+            .and_then(|config: &FileScanConfig| config.file_source.downcast_ref::<ParquetSource>());
+        let (Some(config), Some(parquet)) = (config, parquet) else {
+            return Err(codec_error(
+                "the message holds another plan than a Parquet scan",
+            ));
+        };
+        let constants = message
+            .constants
+            .iter()
+            .map(decode_constants)
+            .collect::<Result<Vec<_>>>()?;
+        let groups = message
+            .groups
+            .into_iter()
+            .map(|group| {
+                let files = group
+                    .files
+                    .into_iter()
+                    .map(|file| decode_file(file, &constants));
+                Ok(FileGroup::new(files.collect::<Result<_>>()?))
+            })
+            .collect::<Result<_>>()?;
+        let progress = ctx.session_config().get_extension::<QueryProgress>();
+        let source = IcebergSource::new(
+            parquet.clone(),
+            table,
+            Arc::clone(self.stores.footers()),
+            progress,
+        );
+        let limit = message
+            .limit
+            .map(usize::try_from)
+            .transpose()
+            .map_err(codec_error)?;
+        let config = FileScanConfigBuilder::from(config.clone())
+            .with_source(Arc::new(source))
+            .with_file_groups(groups)
+            .with_limit(limit)
+            .with_preserve_order(message.preserve_order)
+            .with_partitioned_by_file_group(message.partitioned_by_file_group)
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+}
+
+/// The distinct sets of constants among the files of a scan.
+#[derive(Default)]
+struct ConstantSets {
+    by_address: HashMap<*const HashMap<String, ScalarValue>, u32>,
+    messages: Vec<ConstantsMessage>,
+}
+
+impl ConstantSets {
+    fn number(&mut self, FileConstants(set): &FileConstants) -> Result<u32> {
+        // Files of one partition share one set, so its address will do as its identity.
+        if let Some(number) = self.by_address.get(&Arc::as_ptr(set)) {
+            return Ok(*number);
+        }
+        let number = u32::try_from(self.messages.len()).map_err(codec_error)?;
+        let mut message = ConstantsMessage::default();
+        for (name, value) in set.iter() {
+            message.names.push(name.clone());
+            message.values.push(value.try_into().map_err(codec_error)?);
+        }
+        self.messages.push(message);
+        self.by_address.insert(Arc::as_ptr(set), number);
+        Ok(number)
+    }
+}
+
+fn encode_file(file: &PartitionedFile, constants: &mut ConstantSets) -> Result<FileMessage> {
+    Ok(FileMessage {
+        path: file.object_meta.location.to_string(),
+        size: file.object_meta.size,
+        range_start: file.range.as_ref().map(|range| range.start),
+        range_end: file.range.as_ref().map(|range| range.end),
+        constants: file
+            .extensions
+            .get::<FileConstants>()
+            .map(|set| constants.number(set))
+            .transpose()?,
+        statistics: file
+            .statistics
+            .as_ref()
+            .map(|statistics| statistics.as_ref().into()),
+    })
+}
+
+fn decode_constants(message: &ConstantsMessage) -> Result<FileConstants> {
+    let values = message
+        .names
+        .iter()
+        .zip(&message.values)
+        .map(|(name, value)| {
+            let value = ScalarValue::try_from(value).map_err(codec_error)?;
+            Ok((name.clone(), value))
+        });
+    Ok(FileConstants(Arc::new(values.collect::<Result<_>>()?)))
+}
+
+fn decode_file(message: FileMessage, constants: &[FileConstants]) -> Result<PartitionedFile> {
+    let mut file = data_file(
+        Path::parse(&message.path).map_err(codec_error)?,
+        message.size,
+    );
+    file.range = match (message.range_start, message.range_end) {
+        (Some(start), Some(end)) => Some(FileRange { start, end }),
+        _ => None,
+    };
+    if let Some(number) = message.constants {
+        let set = constants
+            .get(number as usize)
+            .ok_or_else(|| codec_error("a file's constants are missing"))?;
+        file = file.with_extension(set.clone());
+    }
+    if let Some(statistics) = &message.statistics {
+        file.statistics = Some(Arc::new(
+            Statistics::try_from(statistics).map_err(codec_error)?,
+        ));
+    }
+    Ok(file)
+}
+
+/// A data file to read. Data files never change, so when one was last modified does not matter.
+pub(crate) fn data_file(location: Path, size: u64) -> PartitionedFile {
+    PartitionedFile::new_from_meta(ObjectMeta {
+        location,
+        last_modified: chrono::DateTime::UNIX_EPOCH,
+        size,
+        e_tag: None,
+        version: None,
+    })
+}

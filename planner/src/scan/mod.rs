@@ -1,0 +1,32 @@
+//! The scan of an Iceberg table: DataFusion's Parquet reader, told which column is which by field id.
+//!
+//! ```text
+//!   DataSourceExec ─ FileScanConfig ─ IcebergSource ─ ParquetSource
+//!                                      │  ▲
+//!                                      │  └ filters, projections, byte ranges, sort orders: delegated
+//!                                      ├ file_columns: footers with the table's names, by field id
+//!                                      ├ column_adapter: types, missing columns, constants
+//!                                      ├ reader: bytes through ScanStores, counted by where they came from
+//!                                      └ codec: to the workers and back
+//! ```
+
+mod codec;
+mod column_adapter;
+mod file_columns;
+mod footers;
+mod morselizer;
+mod reader;
+mod report;
+mod scan_table;
+mod source;
+mod stores;
+
+pub use codec::ScanCodec;
+pub(crate) use codec::data_file;
+pub use report::{ScanRef, finish_scan_reports, iceberg_scans};
+pub use stores::ScanStores;
+
+pub(crate) use column_adapter::FileConstants;
+pub(crate) use file_columns::TableColumns;
+pub(crate) use scan_table::{ScanTable, scan_schema};
+pub(crate) use source::IcebergSource;

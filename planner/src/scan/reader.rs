@@ -1,0 +1,266 @@
+//! How the Parquet reader gets its bytes: footers from the cache, data through the scan's store, all of it counted.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
+use datafusion::error::Result;
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use object_store::path::Path;
+use object_store::{GetOptions, ObjectStore, ObjectStoreExt};
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
+use parquet::arrow::async_reader::{AsyncFileReader, MetadataFetch};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use tarn_cache::ReadCounters;
+
+use super::file_columns::TableColumns;
+use super::footers::{FooterCache, FooterKey};
+use crate::progress::QueryProgress;
+
+/// Bytes at the end of a file that are read at once in the hope that they hold footer and page index. A round trip
+/// to a remote store costs more than the bytes, a local one less.
+const LOCAL_FOOTER_BYTES: usize = 64 << 10;
+const REMOTE_FOOTER_BYTES: usize = 512 << 10;
+
+/// Makes the readers of one partition of a scan; they share its counters.
+pub(crate) struct ReaderFactory {
+    pub(crate) source: Arc<ReadSource>,
+}
+
+/// What all readers of one partition share.
+pub(crate) struct ReadSource {
+    store: Arc<dyn ObjectStore>,
+    store_url: Arc<str>,
+    remote: bool,
+    footers: Arc<FooterCache>,
+    columns: Arc<TableColumns>,
+    counters: Arc<ReadCounters>,
+    metrics: ReadMetrics,
+    progress: Option<Arc<QueryProgress>>,
+}
+
+/// The metrics of one partition, as they appear in `EXPLAIN ANALYZE` and the profile.
+struct ReadMetrics {
+    bytes_scanned: Count,
+    bytes_memory: Count,
+    bytes_disk: Count,
+    bytes_remote: Count,
+    cache_hits_memory: Count,
+    cache_hits_disk: Count,
+    cache_misses: Count,
+}
+
+impl ReadMetrics {
+    fn new(metrics: &ExecutionPlanMetricsSet, partition: usize) -> Self {
+        let counter = |name: &'static str| MetricBuilder::new(metrics).counter(name, partition);
+        Self {
+            bytes_scanned: counter("bytes_scanned"),
+            bytes_memory: counter("bytes_memory"),
+            bytes_disk: counter("bytes_disk"),
+            bytes_remote: counter("bytes_remote"),
+            cache_hits_memory: counter("cache_hits_memory"),
+            cache_hits_disk: counter("cache_hits_disk"),
+            cache_misses: counter("cache_misses"),
+        }
+    }
+}
+
+impl ReadSource {
+    #[allow(clippy::too_many_arguments)] // The parts of a scan, put together in one place.
+    pub(crate) fn new(
+        store: Arc<dyn ObjectStore>,
+        store_url: Arc<str>,
+        remote: bool,
+        footers: Arc<FooterCache>,
+        columns: Arc<TableColumns>,
+        metrics: &ExecutionPlanMetricsSet,
+        partition: usize,
+        progress: Option<Arc<QueryProgress>>,
+    ) -> Self {
+        Self {
+            store,
+            store_url,
+            remote,
+            footers,
+            columns,
+            counters: Arc::default(),
+            metrics: ReadMetrics::new(metrics, partition),
+            progress,
+        }
+    }
+
+    fn count_bytes(&self, bytes: u64) {
+        self.metrics.bytes_scanned.add(bytes as usize);
+        if let Some(progress) = &self.progress {
+            progress.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    async fn read(&self, path: &Path, range: Range<u64>) -> object_store::Result<Bytes> {
+        self.count_bytes(range.end - range.start);
+        if !self.remote {
+            return self.store.get_range(path, range).await;
+        }
+        let mut options = GetOptions::new().with_range(Some(range));
+        options.extensions.insert(Arc::clone(&self.counters));
+        self.store.get_opts(path, options).await?.bytes().await
+    }
+
+    async fn read_many(
+        &self,
+        path: &Path,
+        ranges: &[Range<u64>],
+    ) -> object_store::Result<Vec<Bytes>> {
+        self.count_bytes(ranges.iter().map(|r| r.end - r.start).sum());
+        if !self.remote {
+            return self.store.get_ranges(path, ranges).await;
+        }
+        self.counters
+            .count(self.store.get_ranges(path, ranges))
+            .await
+    }
+}
+
+impl Drop for ReadSource {
+    /// The counters are the partition's own, so what they stand at in the end is its share.
+    fn drop(&mut self) {
+        let counted = self.counters.snapshot();
+        let m = &self.metrics;
+        for (metric, value) in [
+            (&m.bytes_memory, counted.bytes_memory),
+            (&m.bytes_disk, counted.bytes_disk),
+            (&m.bytes_remote, counted.bytes_remote),
+            (&m.cache_hits_memory, counted.hits_memory),
+            (&m.cache_hits_disk, counted.hits_disk),
+            (&m.cache_misses, counted.misses),
+        ] {
+            metric.add(value as usize);
+        }
+    }
+}
+
+impl fmt::Debug for ReaderFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReaderFactory")
+            .field("store", &self.source.store_url)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ParquetFileReaderFactory for ReaderFactory {
+    fn create_reader(
+        &self,
+        _partition_index: usize,
+        file: PartitionedFile,
+        _metadata_size_hint: Option<usize>,
+        _metrics: &ExecutionPlanMetricsSet,
+    ) -> Result<Box<dyn AsyncFileReader + Send>> {
+        Ok(Box::new(Reader {
+            source: Arc::clone(&self.source),
+            path: file.object_meta.location,
+            size: file.object_meta.size,
+        }))
+    }
+}
+
+/// Reads one file.
+struct Reader {
+    source: Arc<ReadSource>,
+    path: Path,
+    size: u64,
+}
+
+impl AsyncFileReader for Reader {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        async move {
+            self.source
+                .read(&self.path, range)
+                .await
+                .map_err(store_error)
+        }
+        .boxed()
+    }
+
+    fn get_byte_ranges(
+        &mut self,
+        ranges: Vec<Range<u64>>,
+    ) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
+        async move {
+            self.source
+                .read_many(&self.path, &ranges)
+                .await
+                .map_err(store_error)
+        }
+        .boxed()
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        _options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
+        let source = Arc::clone(&self.source);
+        let key = FooterKey {
+            store: Arc::clone(&source.store_url),
+            path: self.path.clone(),
+            size: self.size,
+            columns: source.columns.fingerprint(),
+        };
+        let (path, size) = (self.path.clone(), self.size);
+        async move {
+            let footers = Arc::clone(&source.footers);
+            footers
+                .get_or_load(key, async move {
+                    let hint = if source.remote {
+                        REMOTE_FOOTER_BYTES
+                    } else {
+                        LOCAL_FOOTER_BYTES
+                    };
+                    // The page index comes along even when it is not asked for: the footer is kept, and the next
+                    // query may have a filter.
+                    let footer = ParquetMetaDataReader::new()
+                        .with_page_index_policy(PageIndexPolicy::Optional)
+                        .with_prefetch_hint(Some(hint))
+                        .load_and_finish(
+                            FooterFetch {
+                                source: &source,
+                                path: &path,
+                            },
+                            size,
+                        )
+                        .await?;
+                    source.columns.name_columns(footer)
+                })
+                .await
+        }
+        .boxed()
+    }
+}
+
+/// The ranges of a file that hold its footer.
+struct FooterFetch<'a> {
+    source: &'a ReadSource,
+    path: &'a Path,
+}
+
+impl MetadataFetch for FooterFetch<'_> {
+    fn fetch(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        async move {
+            self.source
+                .read(self.path, range)
+                .await
+                .map_err(store_error)
+        }
+        .boxed()
+    }
+}
+
+fn store_error(error: object_store::Error) -> ParquetError {
+    ParquetError::External(Box::new(error))
+}

@@ -1,0 +1,244 @@
+//! The file source of an Iceberg scan: DataFusion's Parquet source, with the table's columns found by field id.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{
+    FileScanConfig, FileScanConfigBuilder, FileSource, ParquetSource,
+};
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::filter_pushdown::FilterPushdownPropagation;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::{DisplayFormatType, SortOrderPushdownResult};
+use datafusion_datasource::file_stream::FileOpener;
+use datafusion_datasource::morsel::Morselizer;
+use object_store::ObjectStore;
+
+use super::column_adapter::{ColumnAdapterFactory, FileConstants};
+use super::footers::FooterCache;
+use super::morselizer::IcebergMorselizer;
+use super::reader::{ReadSource, ReaderFactory};
+use super::scan_table::ScanTable;
+use crate::progress::QueryProgress;
+
+/// Wraps a [`ParquetSource`], to which all that is pushed down is handed on.
+#[derive(Clone)]
+pub(crate) struct IcebergSource {
+    parquet: Arc<ParquetSource>,
+    table: Arc<ScanTable>,
+    footers: Arc<FooterCache>,
+    progress: Option<Arc<QueryProgress>>,
+}
+
+impl IcebergSource {
+    pub(crate) fn new(
+        parquet: ParquetSource,
+        table: Arc<ScanTable>,
+        footers: Arc<FooterCache>,
+        progress: Option<Arc<QueryProgress>>,
+    ) -> Self {
+        Self {
+            parquet: Arc::new(parquet),
+            table,
+            footers,
+            progress,
+        }
+    }
+
+    pub(crate) fn table(&self) -> &Arc<ScanTable> {
+        &self.table
+    }
+
+    pub(crate) fn parquet(&self) -> &ParquetSource {
+        &self.parquet
+    }
+
+    /// This source around another state of the Parquet source, as its own methods return it.
+    fn around(&self, parquet: Arc<dyn FileSource>) -> Result<Arc<dyn FileSource>> {
+        let Some(parquet) = parquet.downcast_ref::<ParquetSource>() else {
+            return Err(DataFusionError::Internal(
+                "the Parquet source became another one".to_string(),
+            ));
+        };
+        Ok(Arc::new(Self {
+            parquet: Arc::new(parquet.clone()),
+            ..self.clone()
+        }))
+    }
+}
+
+impl FileSource for IcebergSource {
+    fn create_file_opener(
+        &self,
+        _object_store: Arc<dyn ObjectStore>,
+        _base_config: &FileScanConfig,
+        _partition: usize,
+    ) -> Result<Arc<dyn FileOpener>> {
+        Err(DataFusionError::Internal(
+            "an Iceberg scan is read by morsels".to_string(),
+        ))
+    }
+
+    fn create_morselizer(
+        &self,
+        object_store: Arc<dyn ObjectStore>,
+        base_config: &FileScanConfig,
+        partition: usize,
+    ) -> Result<Box<dyn Morselizer>> {
+        if let (Some(progress), Some(group)) =
+            (&self.progress, base_config.file_groups.get(partition))
+        {
+            progress
+                .splits_total
+                .fetch_add(group.len() as u64, Ordering::Relaxed);
+        }
+        let source = Arc::new(ReadSource::new(
+            Arc::clone(&object_store),
+            base_config.object_store_url.as_str().into(),
+            !self.table.storage.is_local(),
+            Arc::clone(&self.footers),
+            Arc::clone(&self.table.columns),
+            self.parquet.metrics(),
+            partition,
+            self.progress.clone(),
+        ));
+        let parquet = self
+            .parquet
+            .as_ref()
+            .clone()
+            .with_parquet_file_reader_factory(Arc::new(ReaderFactory { source }));
+        // What the Parquet source takes from the configuration; without the files, which can be many.
+        let (url, limit, preserve_order) = (
+            base_config.object_store_url.clone(),
+            base_config.limit,
+            base_config.preserve_order,
+        );
+        let morselizer = move |constants: Option<FileConstants>| {
+            let config = FileScanConfigBuilder::new(url.clone(), Arc::new(parquet.clone()))
+                .with_limit(limit)
+                .with_preserve_order(preserve_order)
+                .with_expr_adapter(Some(Arc::new(ColumnAdapterFactory { constants })))
+                .build();
+            parquet.create_morselizer(Arc::clone(&object_store), &config, partition)
+        };
+        Ok(Box::new(IcebergMorselizer {
+            inner: morselizer(None)?,
+            with_constants: Box::new(move |constants| morselizer(Some(constants))),
+            table: Arc::clone(&self.table),
+            progress: self.progress.clone(),
+        }))
+    }
+
+    fn table_schema(&self) -> &TableSchema {
+        self.parquet.table_schema()
+    }
+
+    fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
+        let sized = self.parquet.with_batch_size(batch_size);
+        // A Parquet source stays one, so this cannot fail; if it did, its default size would do.
+        self.around(sized)
+            .unwrap_or_else(|_| Arc::new(self.clone()))
+    }
+
+    fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
+        self.parquet.filter()
+    }
+
+    fn projection(&self) -> Option<&ProjectionExprs> {
+        self.parquet.projection()
+    }
+
+    fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        self.parquet.metrics()
+    }
+
+    fn file_type(&self) -> &str {
+        "iceberg"
+    }
+
+    fn fmt_extra(&self, t: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        let report = &self.table.report;
+        match t {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                write!(f, ", table={}", self.table.name)?;
+                match report.snapshot_id {
+                    Some(snapshot) => write!(f, ", snapshot={snapshot}")?,
+                    None => write!(f, ", snapshot=none")?,
+                }
+                write!(
+                    f,
+                    ", manifests={}/{} ({} skipped), files={}/{} ({} skipped), bytes={}",
+                    report.manifests.kept,
+                    report.manifests.total,
+                    report.manifests.skipped,
+                    report.files.kept,
+                    report.files.total,
+                    report.files.skipped,
+                    report.data_in_bytes
+                )?;
+                if !report.filter.is_empty() {
+                    write!(f, ", pushed_filter={}", report.filter)?;
+                }
+            }
+            DisplayFormatType::TreeRender => {
+                writeln!(f, "table={}", self.table.name)?;
+                writeln!(f, "kept={}/{} files", report.files.kept, report.files.total)?;
+            }
+        }
+        self.parquet.fmt_extra(t, f)
+    }
+
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
+        let pushed = self.parquet.try_pushdown_filters(filters, config)?;
+        let updated_node = pushed
+            .updated_node
+            .map(|parquet| self.around(parquet))
+            .transpose()?;
+        Ok(FilterPushdownPropagation {
+            filters: pushed.filters,
+            updated_node,
+        })
+    }
+
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+        eq_properties: &EquivalenceProperties,
+    ) -> Result<SortOrderPushdownResult<Arc<dyn FileSource>>> {
+        Ok(
+            match self.parquet.try_pushdown_sort(order, eq_properties)? {
+                SortOrderPushdownResult::Exact { inner } => SortOrderPushdownResult::Exact {
+                    inner: self.around(inner)?,
+                },
+                SortOrderPushdownResult::Inexact { inner } => SortOrderPushdownResult::Inexact {
+                    inner: self.around(inner)?,
+                },
+                SortOrderPushdownResult::Unsupported => SortOrderPushdownResult::Unsupported,
+            },
+        )
+    }
+
+    fn reorder_files(&self, files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
+        self.parquet.reorder_files(files)
+    }
+
+    fn try_pushdown_projection(
+        &self,
+        projection: &ProjectionExprs,
+    ) -> Result<Option<Arc<dyn FileSource>>> {
+        self.parquet
+            .try_pushdown_projection(projection)?
+            .map(|parquet| self.around(parquet))
+            .transpose()
+    }
+}

@@ -1,0 +1,122 @@
+//! The settings of one query, and the DataFusion session that they make.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::config::Dialect;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::prelude::SessionConfig;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::memory::query_runtime;
+use crate::progress::QueryProgress;
+use crate::provider::QueryCatalogs;
+
+/// Names one query from its first log line to its audit record, on every process that takes part.
+///
+/// A version 7 UUID: ids sort by the time they were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct QueryId(pub Uuid);
+
+impl QueryId {
+    /// A new id.
+    #[allow(clippy::new_without_default)] // Each call gives another id: `default` would promise the opposite.
+    pub fn new() -> Self {
+        Self(Uuid::now_v7())
+    }
+}
+
+impl fmt::Display for QueryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::str::FromStr for QueryId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Uuid::parse_str(text).map(Self)
+    }
+}
+
+/// How one query runs.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    pub query_id: QueryId,
+    /// Partitions that a stage of the plan is cut into in one process.
+    pub target_partitions: usize,
+    /// Rows of a record batch.
+    pub batch_rows: usize,
+    /// The most memory that the query may use in one process; `None`: whatever the process has.
+    pub query_memory_bytes: Option<u64>,
+    /// Filters are evaluated inside the Parquet reader, column by column, and the other columns are decoded only for
+    /// the rows that are left.
+    pub late_materialization: bool,
+    /// Where scans tell how far they are.
+    pub progress: Option<Arc<QueryProgress>>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            query_id: QueryId::new(),
+            target_partitions: std::thread::available_parallelism().map_or(4, |n| n.get()),
+            batch_rows: 8192,
+            query_memory_bytes: None,
+            late_materialization: false,
+            progress: None,
+        }
+    }
+}
+
+/// The configuration that coordinator and workers run a query with.
+pub fn session_config(o: &SessionOptions) -> SessionConfig {
+    let mut config = SessionConfig::new()
+        .with_target_partitions(o.target_partitions.max(1))
+        .with_batch_size(o.batch_rows.max(1))
+        .with_collect_statistics(true)
+        .with_information_schema(false)
+        .with_create_default_catalog_and_schema(false);
+    let options = config.options_mut();
+    options.sql_parser.dialect = Dialect::MySQL;
+    options.optimizer.prefer_hash_join = true;
+    let parquet = &mut options.execution.parquet;
+    parquet.enable_page_index = true;
+    parquet.pruning = true;
+    parquet.bloom_filter_on_read = true;
+    parquet.pushdown_filters = o.late_materialization;
+    parquet.reorder_filters = true;
+    parquet.schema_force_view_types = true;
+    // Iceberg has microseconds; INT96 of migrated files is read as such.
+    parquet.coerce_int96 = Some("us".to_string());
+    if let Some(progress) = &o.progress {
+        config = config.with_extension(Arc::clone(progress));
+    }
+    config
+}
+
+/// The session of one query: its settings, memory limit, catalogs and functions.
+pub fn session_builder(
+    o: &SessionOptions,
+    runtime: Arc<RuntimeEnv>,
+    catalogs: Arc<QueryCatalogs>,
+    default_catalog: &str,
+    default_database: &str,
+) -> datafusion::error::Result<SessionStateBuilder> {
+    let config =
+        session_config(o).with_default_catalog_and_schema(default_catalog, default_database);
+    let mut builder = SessionStateBuilder::new()
+        .with_session_id(o.query_id.to_string())
+        .with_config(config)
+        .with_runtime_env(query_runtime(&runtime, o.query_memory_bytes))
+        .with_catalog_list(catalogs)
+        .with_default_features();
+    let functions = builder.scalar_functions().get_or_insert_default();
+    // Later ones replace earlier ones of the same name, so MySQL's meaning wins.
+    functions.extend(crate::functions::scalar_functions());
+    Ok(builder)
+}

@@ -1,0 +1,183 @@
+//! What the optimiser learns of the files that a scan kept.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::compute::filter;
+use arrow::datatypes::{DataType, UInt64Type};
+use datafusion::common::stats::Precision;
+use datafusion::common::{ColumnStatistics, Statistics};
+use datafusion::functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
+use datafusion::logical_expr::Accumulator;
+use datafusion::scalar::ScalarValue;
+use tarn_catalog::DecodedManifest;
+
+use crate::prune::{ColumnBounds, TableLayout, column_bounds};
+
+/// A column of variable width takes about this many times its compressed size in memory.
+const DECODED_TO_COMPRESSED: u64 = 3;
+
+/// The kept files of one manifest.
+pub(crate) struct KeptFiles {
+    pub(crate) manifest: Arc<DecodedManifest>,
+    pub(crate) keep: BooleanArray,
+}
+
+impl KeptFiles {
+    pub(crate) fn indices(&self) -> impl Iterator<Item = usize> + '_ {
+        self.keep.values().set_indices()
+    }
+}
+
+/// Statistics of a scan's files for the columns of those names; of other columns nothing is said.
+///
+/// Row counts are exact: a table that reaches this point has no deletes.
+pub(crate) fn scan_statistics(kept: &[KeptFiles], columns: &BTreeSet<String>, layout: &TableLayout) -> Statistics {
+    let mut statistics = Statistics::new_unknown(&layout.schema);
+    let (mut rows, mut bytes) = (0u64, 0u64);
+    for files in kept {
+        for i in files.indices() {
+            let file = files.manifest.entries[i].data_file();
+            rows += file.record_count();
+            bytes += file.file_size_in_bytes();
+        }
+    }
+    statistics.num_rows = Precision::Exact(rows as usize);
+    statistics.total_byte_size = Precision::Inexact(bytes as usize);
+    for (index, column) in layout.columns().iter().enumerate() {
+        if !columns.contains(layout.schema.field(index).name()) || column.primitive.is_none() {
+            continue;
+        }
+        let mut merged = MergedColumn::new(&column.arrow);
+        for files in kept {
+            merged.add(&column_bounds(&files.manifest, column), files, column.field_id);
+        }
+        statistics.column_statistics[index] = merged.finish(&column.arrow, rows);
+    }
+    statistics
+}
+
+/// Statistics of one file, for the columns of those names.
+pub(crate) fn file_statistics(
+    manifest: &DecodedManifest,
+    index: usize,
+    columns: &[(usize, Arc<ColumnBounds>)],
+    layout: &TableLayout,
+) -> Statistics {
+    let file = manifest.entries[index].data_file();
+    let mut statistics = Statistics::new_unknown(&layout.schema);
+    statistics.num_rows = Precision::Exact(file.record_count() as usize);
+    statistics.total_byte_size = Precision::Inexact(file.file_size_in_bytes() as usize);
+    for (column, bounds) in columns {
+        let data_type = &layout.columns()[*column].arrow;
+        let value = |array| {
+            ScalarValue::try_from_array(array, index)
+                .ok()
+                .filter(|value| !value.is_null())
+                .map_or(Precision::Absent, |value| precision(value, data_type))
+        };
+        let nulls = bounds.null_counts.as_primitive::<UInt64Type>();
+        statistics.column_statistics[*column] = ColumnStatistics {
+            null_count: match nulls.is_valid(index) {
+                true => Precision::Exact(nulls.value(index) as usize),
+                false => Precision::Absent,
+            },
+            min_value: value(&bounds.min),
+            max_value: value(&bounds.max),
+            ..ColumnStatistics::new_unknown()
+        };
+    }
+    statistics
+}
+
+/// Writers may cut strings and binary short, and floats have values that bounds leave out; all others are exact.
+fn precision(value: ScalarValue, data_type: &DataType) -> Precision<ScalarValue> {
+    match data_type {
+        DataType::Boolean
+        | DataType::Int32
+        | DataType::Int64
+        | DataType::Date32
+        | DataType::Time64(_)
+        | DataType::Timestamp(..)
+        | DataType::Decimal128(..) => Precision::Exact(value),
+        _ => Precision::Inexact(value),
+    }
+}
+
+/// One column over all kept files.
+struct MergedColumn {
+    /// `None` if values of its type cannot be compared.
+    min: Option<MinAccumulator>,
+    max: Option<MaxAccumulator>,
+    nulls: u64,
+    nulls_unknown: bool,
+    compressed_bytes: u64,
+}
+
+impl MergedColumn {
+    fn new(data_type: &DataType) -> Self {
+        Self {
+            min: MinAccumulator::try_new(data_type).ok(),
+            max: MaxAccumulator::try_new(data_type).ok(),
+            nulls: 0,
+            nulls_unknown: false,
+            compressed_bytes: 0,
+        }
+    }
+
+    fn add(&mut self, bounds: &ColumnBounds, files: &KeptFiles, field_id: i32) {
+        let nulls = bounds.null_counts.as_primitive::<UInt64Type>();
+        for i in files.indices() {
+            let file = files.manifest.entries[i].data_file();
+            self.compressed_bytes += file.column_sizes().get(&field_id).copied().unwrap_or(0);
+            if nulls.is_valid(i) {
+                self.nulls += nulls.value(i);
+            } else {
+                self.nulls_unknown = true;
+            }
+            // A file that has values and no bounds leaves the whole without.
+            if !(nulls.is_valid(i) && nulls.value(i) >= file.record_count()) {
+                if bounds.min.is_null(i) {
+                    self.min = None;
+                }
+                if bounds.max.is_null(i) {
+                    self.max = None;
+                }
+            }
+        }
+        self.min = self.min.take().and_then(|min| merge(min, &bounds.min, &files.keep));
+        self.max = self.max.take().and_then(|max| merge(max, &bounds.max, &files.keep));
+    }
+
+    fn finish(self, data_type: &DataType, rows: u64) -> ColumnStatistics {
+        let byte_size = match data_type.primitive_width() {
+            Some(width) => Precision::Inexact(rows as usize * width),
+            // A view is 16 bytes beside the text.
+            None if self.compressed_bytes > 0 => {
+                Precision::Inexact((rows * 16 + self.compressed_bytes * DECODED_TO_COMPRESSED) as usize)
+            }
+            None => Precision::Absent,
+        };
+        ColumnStatistics {
+            null_count: if self.nulls_unknown { Precision::Absent } else { Precision::Exact(self.nulls as usize) },
+            min_value: value(self.min, data_type),
+            max_value: value(self.max, data_type),
+            byte_size,
+            ..ColumnStatistics::new_unknown()
+        }
+    }
+}
+
+fn merge<A: Accumulator>(mut accumulator: A, bounds: &ArrayRef, keep: &BooleanArray) -> Option<A> {
+    let kept = filter(bounds, keep).ok()?;
+    accumulator.update_batch(&[kept]).ok()?;
+    Some(accumulator)
+}
+
+fn value<A: Accumulator>(accumulator: Option<A>, data_type: &DataType) -> Precision<ScalarValue> {
+    match accumulator.map(|mut a| a.evaluate()) {
+        Some(Ok(value)) if !value.is_null() => precision(value, data_type),
+        _ => Precision::Absent,
+    }
+}
