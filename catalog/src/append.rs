@@ -1,11 +1,23 @@
 //! Appending rows to a table in one atomic commit.
+//!
+//! ```text
+//!  batches ─▶ convert ─▶ partition ─▶ lanes (one a partition) ─▶ row groups ─▶ parquet file ─▶ metrics
+//!             to the      by the       rows wait in memory,       columns encoded               │
+//!             table's     default      bounded over all lanes     in parallel                   ▼
+//!             schema      spec                                                     commit: manifest, list, snapshot
+//! ```
 
+mod commit;
+mod convert;
+mod lanes;
+mod metrics;
+mod parquet_file;
+mod parquet_schema;
+mod partition;
+mod properties;
 mod writer;
 
-pub use writer::{AppendSummary, AppendWriter, WriteOptions};
+pub use properties::WriteOptions;
+pub use writer::{AppendSummary, AppendWriter};
 
-pub(crate) fn check_properties(
-    _properties: &std::collections::HashMap<String, String>,
-) -> Result<(), String> {
-    Ok(())
-}
+pub(crate) use properties::check_properties;

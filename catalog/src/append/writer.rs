@@ -1,32 +1,30 @@
 //! The writer of an append: takes batches, makes files, commits once.
 
+use std::fmt;
+use std::sync::Arc;
+
 use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
+use iceberg::arrow::schema_to_arrow_schema;
+use iceberg::spec::{Struct, TableMetadata};
 
+use super::commit::{Target, commit};
+use super::convert::Converter;
+use super::lanes::Lanes;
+use super::parquet_file::FileKind;
+use super::parquet_schema::parquet_schema;
+use super::partition::{Partition, Partitioner};
+use super::properties::{FileLayout, WriteOptions};
+use crate::backend::StagedTable;
+use crate::catalog::Catalog;
 use crate::error::{CatalogError, Result};
+use crate::name::TableName;
+use crate::pinned::PinnedTable;
+use crate::storage::{TableStorage, delete_files};
 
-/// How an append lays out its files.
-#[derive(Debug, Clone)]
-pub struct WriteOptions {
-    /// The size of data files to aim at, in bytes of Arrow data in memory (files on disk are smaller, since they are
-    /// encoded and compressed). The table property `write.target-file-size-bytes`, which is about bytes on disk, also
-    /// ends a file.
-    pub target_file_bytes: u64,
-    /// The most files that are written at the same time; rows of more partitions than this are buffered and sorted.
-    pub max_open_files: usize,
-    /// Memory for rows that wait to be written, in bytes.
-    pub buffer_bytes: u64,
-}
-
-impl Default for WriteOptions {
-    fn default() -> Self {
-        Self {
-            target_file_bytes: 512 * 1024 * 1024,
-            max_open_files: 16,
-            buffer_bytes: 256 * 1024 * 1024,
-        }
-    }
-}
+/// Rows gathered before they are split by partition, so that the parts are not tiny.
+const SPLIT_ROWS: usize = 64 * 1024;
 
 /// What an append did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,30 +42,129 @@ pub struct AppendSummary {
 /// Writes batches into data files and makes all of them visible with one commit.
 ///
 /// Dropped without [`commit`](Self::commit), it deletes its files in the background and leaves no visible change.
-#[derive(Debug)]
 pub struct AppendWriter {
     arrow_schema: SchemaRef,
+    /// `None` once it was committed or aborted.
+    open: Option<Open>,
+}
+
+struct Open {
+    catalog: Catalog,
+    target: Target,
+    name: TableName,
+    storage: TableStorage,
+    converter: Converter,
+    partitioner: Option<Partitioner>,
+    lanes: Lanes,
+    /// Rows that wait to be split by partition.
+    unsplit: Vec<RecordBatch>,
+    unsplit_rows: usize,
+}
+
+impl fmt::Debug for AppendWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let table = self.open.as_ref().map(|open| open.name.to_string());
+        f.debug_struct("AppendWriter")
+            .field("table", &table)
+            .finish_non_exhaustive()
+    }
 }
 
 impl AppendWriter {
+    /// Appends to a table that is there.
     pub(crate) fn to_table(
-        _c: crate::Catalog,
-        t: crate::PinnedTable,
-        _o: WriteOptions,
+        catalog: Catalog,
+        table: PinnedTable,
+        options: WriteOptions,
     ) -> Result<Self> {
-        Ok(Self {
-            arrow_schema: t.arrow_schema(),
-        })
+        let name = table.name().clone();
+        let storage = table.storage().clone();
+        let metadata = table.metadata().clone();
+        Self::new(
+            catalog,
+            Target::Table(table),
+            name,
+            storage,
+            &metadata,
+            options,
+        )
     }
 
+    /// Makes a table with its first rows.
     pub(crate) fn to_new_table(
-        _c: crate::Catalog,
-        _t: crate::backend::StagedTable,
-        _o: WriteOptions,
+        catalog: Catalog,
+        staged: StagedTable,
+        options: WriteOptions,
     ) -> Result<Self> {
-        Err(CatalogError::Internal(
-            "appending is not there yet".to_string(),
-        ))
+        let (name, storage, metadata) = (
+            staged.name.clone(),
+            staged.storage.clone(),
+            staged.metadata.clone(),
+        );
+        Self::new(
+            catalog,
+            Target::New(staged),
+            name,
+            storage,
+            &metadata,
+            options,
+        )
+    }
+
+    fn new(
+        catalog: Catalog,
+        target: Target,
+        name: TableName,
+        storage: TableStorage,
+        metadata: &TableMetadata,
+        options: WriteOptions,
+    ) -> Result<Self> {
+        let invalid = |reason: String| CatalogError::InvalidTable {
+            table: name.to_string(),
+            reason,
+        };
+        let schema = metadata.current_schema().clone();
+        let arrow_schema = Arc::new(
+            schema_to_arrow_schema(&schema)
+                .map_err(|error| invalid(error.message().to_string()))?,
+        );
+        let spec = metadata.default_partition_spec().clone();
+        let kind = Arc::new(FileKind {
+            layout: FileLayout::new(metadata).map_err(invalid)?,
+            parquet_schema: parquet_schema(&schema, &arrow_schema)
+                .map_err(|error| invalid(error.to_string()))?,
+            schema: schema.clone(),
+            arrow_schema: arrow_schema.clone(),
+            partition_spec_id: spec.spec_id(),
+            store: storage.store.clone(),
+        });
+        let mut lanes = Lanes::new(kind, options);
+        let partitioner = if spec.is_unpartitioned() {
+            // Spec fields that were dropped stay in a version 1 spec as void, and still have values.
+            let values = Struct::from_iter(spec.fields().iter().map(|_| None));
+            lanes.add(Partition {
+                values,
+                path: String::new(),
+            });
+            None
+        } else {
+            Some(Partitioner::new(spec, &schema)?)
+        };
+        let open = Open {
+            catalog,
+            target,
+            converter: Converter::new(name.clone(), arrow_schema.clone()),
+            name,
+            storage,
+            partitioner,
+            lanes,
+            unsplit: Vec::new(),
+            unsplit_rows: 0,
+        };
+        Ok(Self {
+            arrow_schema,
+            open: Some(open),
+        })
     }
 
     /// The table's schema as Arrow's. Batches may be of types that convert to it without loss.
@@ -75,20 +172,118 @@ impl AppendWriter {
         self.arrow_schema.clone()
     }
 
-    /// Takes rows. Columns are matched by position.
-    pub async fn write(&mut self, _batch: RecordBatch) -> Result<()> {
-        Err(CatalogError::Internal(
-            "appending is not there yet".to_string(),
-        ))
+    /// Takes rows. Columns are matched by position. After an error, only [`abort`](Self::abort) makes sense.
+    pub async fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        let open = self
+            .open
+            .as_mut()
+            .ok_or_else(|| CatalogError::Internal("the append has ended".to_string()))?;
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let batch = open.converter.convert(&batch)?;
+        if open.partitioner.is_none() {
+            return open.lanes.push(0, batch).await;
+        }
+        open.unsplit_rows += batch.num_rows();
+        open.unsplit.push(batch);
+        if open.unsplit_rows >= SPLIT_ROWS {
+            open.split(&self.arrow_schema).await
+        } else {
+            Ok(())
+        }
     }
 
     /// Finishes the files and commits them. On an error nothing is visible and the files are deleted.
-    pub async fn commit(self) -> Result<AppendSummary> {
-        Err(CatalogError::Internal(
-            "appending is not there yet".to_string(),
-        ))
+    pub async fn commit(mut self) -> Result<AppendSummary> {
+        let Some(open) = self.open.as_mut() else {
+            return Err(CatalogError::Internal("the append has ended".to_string()));
+        };
+        // Up to here a failure, or a caller who goes away, leaves the files to `drop`.
+        open.split(&self.arrow_schema).await?;
+        let files = open.lanes.finish().await?;
+        let summary = AppendSummary {
+            rows: files.iter().map(|file| file.record_count()).sum(),
+            files: files.len() as u64,
+            bytes: files.iter().map(|file| file.file_size_in_bytes()).sum(),
+            snapshot_id: None,
+        };
+        let Some(open) = self.open.take() else {
+            return Err(CatalogError::Internal("the append has ended".to_string()));
+        };
+        // From here on a task of its own sees it through, so that a caller who goes away in the middle of the commit
+        // neither loses files that became visible nor leaves files that did not.
+        let locations = std::mem::take(&mut *open.lanes.locations().lock());
+        let (catalog, target, storage) = (open.catalog, open.target, open.storage);
+        let committed = tokio::spawn(async move {
+            let result = commit(&catalog, target, files).await;
+            if let Err(error) = &result
+                && !matches!(error, CatalogError::CommitUnknown { .. })
+            {
+                delete_files(&*storage.store, locations).await;
+            }
+            result
+        });
+        match committed.await {
+            Ok(result) => Ok(AppendSummary {
+                snapshot_id: result?,
+                ..summary
+            }),
+            Err(error) => Err(CatalogError::Internal(format!(
+                "the commit of '{}' ended early: {error}",
+                open.name
+            ))),
+        }
     }
 
     /// Deletes what was written.
-    pub async fn abort(self) {}
+    pub async fn abort(mut self) {
+        if let Some(open) = self.open.take() {
+            open.clean_up().await;
+        }
+    }
+}
+
+impl Drop for AppendWriter {
+    fn drop(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                runtime.spawn(open.clean_up());
+            }
+            Err(_) => {
+                tracing::warn!(table = %open.name, "an append ended outside of the runtime; its files stay")
+            }
+        }
+    }
+}
+
+impl Open {
+    /// Splits the rows that wait, by partition.
+    async fn split(&mut self, schema: &SchemaRef) -> Result<()> {
+        let Some(partitioner) = self.partitioner.as_mut().filter(|_| self.unsplit_rows > 0) else {
+            return Ok(());
+        };
+        let batches = std::mem::take(&mut self.unsplit);
+        self.unsplit_rows = 0;
+        let batch = match <[RecordBatch; 1]>::try_from(batches) {
+            Ok([batch]) => batch,
+            Err(batches) => concat_batches(schema, &batches).map_err(|error| {
+                CatalogError::Internal(format!("rows cannot be put together: {error}"))
+            })?,
+        };
+        for (index, part) in partitioner.split(&batch)? {
+            while self.lanes.len() <= index {
+                self.lanes
+                    .add(partitioner.partition(self.lanes.len()).clone());
+            }
+            self.lanes.push(index, part).await?;
+        }
+        Ok(())
+    }
+
+    async fn clean_up(self) {
+        let locations = self.lanes.abandon().await;
+        delete_files(&*self.storage.store, locations).await;
+    }
 }

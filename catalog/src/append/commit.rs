@@ -1,0 +1,494 @@
+//! The commit of an append: manifests, manifest list, snapshot, compare-and-swap.
+//!
+//! Manifests are written once: what they would have to know of the table's state is inherited from the manifest list.
+//! Only the manifest list is written anew for each attempt.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use iceberg::io::FileIO;
+use iceberg::spec::{
+    DataFile, FormatVersion, MAIN_BRANCH, ManifestFile, ManifestListWriter, ManifestWriterBuilder,
+    Operation, Snapshot, SnapshotReference, SnapshotRetention, SnapshotSummaryCollector, Summary,
+    TableMetadata, UNASSIGNED_SEQUENCE_NUMBER,
+};
+use iceberg::{TableRequirement, TableUpdate};
+use uuid::Uuid;
+
+use crate::backend::{CommitError, StagedTable};
+use crate::catalog::{Catalog, creation_error};
+use crate::error::{CatalogError, Result};
+use crate::pinned::PinnedTable;
+use crate::storage::{TableStorage, delete_files, file_io_over, root_cause};
+
+/// Files that one manifest names, so that a reader can skip, cache and read manifests apart.
+const FILES_PER_MANIFEST: usize = 2000;
+
+/// Attempts, if the table does not say (`commit.retry.num-retries`). Appends never contradict each other, so a lost
+/// attempt only means that another writer was faster.
+const RETRIES: u32 = 30;
+
+/// Pauses between attempts, if the table does not say (`commit.retry.min-wait-ms`, `max-wait-ms`).
+const MIN_WAIT: Duration = Duration::from_millis(20);
+const MAX_WAIT: Duration = Duration::from_secs(2);
+
+/// All attempts together, if the table does not say (`commit.retry.total-timeout-ms`).
+const TOTAL_WAIT: Duration = Duration::from_secs(120);
+
+/// Where the rows go.
+pub(crate) enum Target {
+    Table(PinnedTable),
+    New(StagedTable),
+}
+
+/// Makes the files visible; gives the snapshot's id, or `None` if no snapshot was needed. If it fails, nothing of what
+/// it wrote itself is left; the data files are the caller's.
+pub(crate) async fn commit(
+    catalog: &Catalog,
+    target: Target,
+    files: Vec<DataFile>,
+) -> Result<Option<i64>> {
+    match target {
+        Target::Table(_) if files.is_empty() => Ok(None),
+        Target::Table(table) => append(catalog, table, files).await.map(Some),
+        Target::New(staged) => create(catalog, staged, files).await,
+    }
+}
+
+async fn create(
+    catalog: &Catalog,
+    staged: StagedTable,
+    files: Vec<DataFile>,
+) -> Result<Option<i64>> {
+    let mut produced = None;
+    if !files.is_empty() {
+        let mut producer = Producer::new(catalog, &staged.metadata, &staged.storage, files);
+        let snapshot = match producer.snapshot(&staged.metadata, Vec::new(), 0).await {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                producer.delete_all().await;
+                return Err(error);
+            }
+        };
+        produced = Some((producer, snapshot));
+    }
+    let snapshot = produced.as_ref().map(|(_, snapshot)| snapshot.clone());
+    let id = snapshot.as_ref().map(Snapshot::snapshot_id);
+    match catalog.backend().create(&staged, snapshot).await {
+        Ok(()) => Ok(id),
+        Err(error) => {
+            let unknown = matches!(error, CommitError::Unknown(_));
+            if unknown && created(catalog, &staged, id).await {
+                return Ok(id);
+            }
+            if !unknown && let Some((producer, _)) = produced {
+                producer.delete_all().await;
+            }
+            Err(creation_error(&staged.name, error))
+        }
+    }
+}
+
+/// After a creation without an answer: is the table there, and ours?
+async fn created(catalog: &Catalog, staged: &StagedTable, snapshot_id: Option<i64>) -> bool {
+    match catalog
+        .table(&staged.name.database, &staged.name.table)
+        .await
+    {
+        Ok(table) => {
+            table.metadata().uuid() == staged.metadata.uuid()
+                && snapshot_id.is_none_or(|id| table.metadata().snapshot_by_id(id).is_some())
+        }
+        Err(_) => false,
+    }
+}
+
+async fn append(catalog: &Catalog, table: PinnedTable, files: Vec<DataFile>) -> Result<i64> {
+    let mut producer = Producer::new(catalog, table.metadata(), table.storage(), files);
+    match attempts(catalog, table, &mut producer).await {
+        Ok(()) => Ok(producer.snapshot_id),
+        Err(error) => {
+            if !matches!(error, CatalogError::CommitUnknown { .. }) {
+                producer.delete_all().await;
+            }
+            Err(error)
+        }
+    }
+}
+
+async fn attempts(catalog: &Catalog, mut base: PinnedTable, producer: &mut Producer) -> Result<()> {
+    let name = base.name().clone();
+    let uuid = base.metadata().uuid();
+    let retry = Retry::of(base.metadata());
+    let started = Instant::now();
+    let mut attempt = 0;
+    loop {
+        let manifests = base.manifests().await?;
+        let snapshot = producer
+            .snapshot(base.metadata(), manifests.to_vec(), attempt)
+            .await?;
+        let requirements = vec![
+            TableRequirement::UuidMatch { uuid },
+            TableRequirement::RefSnapshotIdMatch {
+                r#ref: MAIN_BRANCH.to_string(),
+                snapshot_id: base.metadata().current_snapshot_id(),
+            },
+        ];
+        let retention = base.metadata().snapshot_for_ref(MAIN_BRANCH).map_or_else(
+            || SnapshotRetention::branch(None, None, None),
+            |_| retention_of_main(base.metadata()),
+        );
+        let updates = vec![
+            TableUpdate::AddSnapshot {
+                snapshot: snapshot.clone(),
+            },
+            TableUpdate::SetSnapshotRef {
+                ref_name: MAIN_BRANCH.to_string(),
+                reference: SnapshotReference::new(snapshot.snapshot_id(), retention),
+            },
+        ];
+        attempt += 1;
+        let reason = match catalog.backend().commit(&base, requirements, updates).await {
+            Ok(()) => {
+                producer.delete_lists_but(snapshot.manifest_list()).await;
+                return Ok(());
+            }
+            Err(CommitError::Failed(error)) => return Err(error),
+            Err(CommitError::Unknown(reason)) => {
+                return match catalog.table(&name.database, &name.table).await {
+                    Ok(now)
+                        if now
+                            .metadata()
+                            .snapshot_by_id(snapshot.snapshot_id())
+                            .is_some() =>
+                    {
+                        Ok(())
+                    }
+                    _ => Err(CatalogError::CommitUnknown {
+                        table: name,
+                        reason,
+                    }),
+                };
+            }
+            Err(CommitError::Conflict(reason)) => reason,
+        };
+        if attempt > retry.retries || started.elapsed() > retry.total {
+            return Err(CatalogError::CommitConflict {
+                table: name,
+                attempts: attempt,
+                reason,
+            });
+        }
+        tokio::time::sleep(retry.wait(attempt)).await;
+        base = catalog.table(&name.database, &name.table).await?;
+        if base.metadata().uuid() != uuid {
+            let reason = "the table was dropped and made again meanwhile".to_string();
+            return Err(CatalogError::CommitConflict {
+                table: name,
+                attempts: attempt,
+                reason,
+            });
+        }
+    }
+}
+
+/// What is set for the main branch stays set.
+fn retention_of_main(metadata: &TableMetadata) -> SnapshotRetention {
+    // The references are not public in the crate, but their text is.
+    let references = serde_json::to_value(metadata)
+        .ok()
+        .and_then(|json| json.get("refs").cloned());
+    references
+        .and_then(|refs| {
+            serde_json::from_value::<SnapshotReference>(refs.get(MAIN_BRANCH)?.clone()).ok()
+        })
+        .map_or_else(
+            || SnapshotRetention::branch(None, None, None),
+            |reference| reference.retention,
+        )
+}
+
+/// How often and how long to try.
+struct Retry {
+    retries: u32,
+    min: Duration,
+    max: Duration,
+    total: Duration,
+}
+
+impl Retry {
+    fn of(metadata: &TableMetadata) -> Self {
+        let get = |key: &str| {
+            metadata
+                .properties()
+                .get(key)
+                .and_then(|text| text.trim().parse::<u64>().ok())
+        };
+        let wait = |key: &str, default| get(key).map_or(default, Duration::from_millis);
+        Self {
+            retries: get("commit.retry.num-retries")
+                .map_or(RETRIES, |n| u32::try_from(n).unwrap_or(u32::MAX)),
+            min: wait("commit.retry.min-wait-ms", MIN_WAIT),
+            max: wait("commit.retry.max-wait-ms", MAX_WAIT),
+            total: wait("commit.retry.total-timeout-ms", TOTAL_WAIT),
+        }
+    }
+
+    /// Doubles with each attempt, and is spread out, so that writers that met do not meet again.
+    fn wait(&self, attempt: u32) -> Duration {
+        let doubled = self
+            .min
+            .saturating_mul(1 << (attempt - 1).min(16))
+            .min(self.max);
+        let spread = (Uuid::new_v4().as_u128() % 1024) as u32;
+        doubled.mul_f64(0.25 + f64::from(spread) / 1024.0)
+    }
+}
+
+/// Writes the metadata files of one snapshot.
+struct Producer {
+    snapshot_id: i64,
+    commit_id: Uuid,
+    io: FileIO,
+    storage: TableStorage,
+    files: Vec<DataFile>,
+    /// Written by the first attempt.
+    manifests: Option<Vec<ManifestFile>>,
+    lists: Vec<String>,
+    begun: Vec<String>,
+}
+
+impl Producer {
+    fn new(
+        catalog: &Catalog,
+        metadata: &TableMetadata,
+        storage: &TableStorage,
+        mut files: Vec<DataFile>,
+    ) -> Self {
+        // Files of one partition next to each other, so that a manifest covers few partitions.
+        files.sort_by(|a, b| a.file_path().cmp(b.file_path()));
+        Self {
+            snapshot_id: new_snapshot_id(metadata),
+            commit_id: Uuid::new_v4(),
+            io: file_io_over(storage, catalog.stores().settings()),
+            storage: storage.clone(),
+            files,
+            manifests: None,
+            lists: Vec::new(),
+            begun: Vec::new(),
+        }
+    }
+
+    fn metadata_file(&self, metadata: &TableMetadata, name: &str) -> String {
+        let directory = match metadata.properties().get("write.metadata.path") {
+            Some(path) => path.trim_end_matches('/').to_string(),
+            None => format!("{}/metadata", metadata.location().trim_end_matches('/')),
+        };
+        format!("{directory}/{name}")
+    }
+
+    /// The snapshot that adds the files to `existing`, on top of `base`.
+    async fn snapshot(
+        &mut self,
+        base: &TableMetadata,
+        existing: Vec<ManifestFile>,
+        attempt: u32,
+    ) -> Result<Snapshot> {
+        let manifests = match &self.manifests {
+            Some(manifests) => manifests.clone(),
+            None => {
+                let manifests = self.write_manifests(base).await?;
+                self.manifests = Some(manifests.clone());
+                manifests
+            }
+        };
+        let name = format!(
+            "snap-{}-{attempt}-{}.avro",
+            self.snapshot_id, self.commit_id
+        );
+        let list = self.metadata_file(base, &name);
+        self.lists.push(list.clone());
+        let parent = base.current_snapshot_id();
+        let sequence_number = base.next_sequence_number();
+        let written = async {
+            let output = self.io.new_output(&list)?.writer().await?;
+            let mut writer = match base.format_version() {
+                FormatVersion::V1 => ManifestListWriter::v1(output, self.snapshot_id, parent),
+                _ => ManifestListWriter::v2(output, self.snapshot_id, parent, sequence_number),
+            };
+            // New ones first, as other engines do: the newest data is what is asked for most.
+            writer.add_manifests(manifests.into_iter().chain(existing))?;
+            writer.close().await
+        };
+        written
+            .await
+            .map_err(|error: iceberg::Error| write_error(&list, &error))?;
+
+        let builder = Snapshot::builder()
+            .with_snapshot_id(self.snapshot_id)
+            .with_parent_snapshot_id(parent)
+            .with_sequence_number(sequence_number)
+            .with_timestamp_ms(now_ms().max(base.last_updated_ms()))
+            .with_manifest_list(list)
+            .with_summary(self.summary(base))
+            .with_schema_id(base.current_schema_id());
+        Ok(builder.build())
+    }
+
+    async fn write_manifests(&mut self, base: &TableMetadata) -> Result<Vec<ManifestFile>> {
+        let mut manifests = Vec::new();
+        for (number, files) in self.files.chunks(FILES_PER_MANIFEST).enumerate() {
+            let location = self.metadata_file(base, &format!("{}-m{number}.avro", self.commit_id));
+            self.begun.push(location.clone());
+            let written = async {
+                let builder = ManifestWriterBuilder::new(
+                    self.io.new_output(&location)?,
+                    Some(self.snapshot_id),
+                    base.current_schema().clone(),
+                    base.default_partition_spec().as_ref().clone(),
+                );
+                let mut writer = match base.format_version() {
+                    FormatVersion::V1 => builder.build_v1(),
+                    _ => builder.build_v2_data(),
+                };
+                for file in files {
+                    // Unassigned: the number is inherited, and is not known before the commit.
+                    writer.add_file(file.clone(), UNASSIGNED_SEQUENCE_NUMBER)?;
+                }
+                writer.write_manifest_file().await
+            };
+            let manifest = written
+                .await
+                .map_err(|error: iceberg::Error| write_error(&location, &error))?;
+            manifests.push(manifest);
+        }
+        Ok(manifests)
+    }
+
+    fn summary(&self, base: &TableMetadata) -> Summary {
+        let mut collector = SnapshotSummaryCollector::default();
+        collector.set_partition_summary_limit(
+            base.properties()
+                .get("write.summary.partition-limit")
+                .and_then(|n| n.parse().ok())
+                .unwrap_or(0),
+        );
+        for file in &self.files {
+            collector.add_file(
+                file,
+                base.current_schema().clone(),
+                base.default_partition_spec().clone(),
+            );
+        }
+        let mut properties = collector.build();
+        let previous = base
+            .current_snapshot()
+            .map(|snapshot| &snapshot.summary().additional_properties);
+        add_totals(&mut properties, previous);
+        properties.insert("engine-name".to_string(), "tarn".to_string());
+        properties.insert(
+            "engine-version".to_string(),
+            env!("CARGO_PKG_VERSION").to_string(),
+        );
+        Summary {
+            operation: Operation::Append,
+            additional_properties: properties,
+        }
+    }
+
+    /// Deletes the lists of attempts that lost.
+    async fn delete_lists_but(&self, kept: &str) {
+        let lost: Vec<String> = self
+            .lists
+            .iter()
+            .filter(|list| *list != kept)
+            .cloned()
+            .collect();
+        delete_files(&*self.storage.store, lost).await;
+    }
+
+    async fn delete_all(&self) {
+        let all: Vec<String> = self.begun.iter().chain(&self.lists).cloned().collect();
+        delete_files(&*self.storage.store, all).await;
+    }
+}
+
+/// The totals after an append: what they were, and what was added. A total that the previous snapshot does not tell
+/// is left out, since it would be wrong.
+fn add_totals(
+    properties: &mut HashMap<String, String>,
+    previous: Option<&HashMap<String, String>>,
+) {
+    for (total, added) in [
+        ("total-data-files", "added-data-files"),
+        ("total-records", "added-records"),
+        ("total-files-size", "added-files-size"),
+        ("total-delete-files", ""),
+        ("total-position-deletes", ""),
+        ("total-equality-deletes", ""),
+    ] {
+        let before = match previous {
+            None => Some(0),
+            Some(previous) => previous
+                .get(total)
+                .and_then(|text| text.parse::<u64>().ok()),
+        };
+        let more = properties
+            .get(added)
+            .and_then(|text| text.parse::<u64>().ok())
+            .unwrap_or(0);
+        if let Some(sum) = before.and_then(|before| before.checked_add(more)) {
+            properties.insert(total.to_string(), sum.to_string());
+        }
+    }
+}
+
+fn write_error(location: &str, error: &iceberg::Error) -> CatalogError {
+    CatalogError::Store {
+        action: "write",
+        location: location.to_string(),
+        reason: root_cause(error),
+    }
+}
+
+fn now_ms() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as i64)
+}
+
+/// A positive number that no snapshot of the table has.
+fn new_snapshot_id(metadata: &TableMetadata) -> i64 {
+    loop {
+        let (high, low) = Uuid::new_v4().as_u64_pair();
+        let id = ((high ^ low) >> 1) as i64;
+        if id > 0 && metadata.snapshot_by_id(id).is_none() {
+            return id;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(&str, &str)]) -> HashMap<String, String> {
+        pairs
+            .iter()
+            .map(|(k, v)| (k.to_string(), v.to_string()))
+            .collect()
+    }
+
+    #[test]
+    fn totals_add_up_and_unknown_ones_stay_unknown() {
+        let mut first = of(&[("added-records", "10"), ("added-data-files", "1")]);
+        add_totals(&mut first, None);
+        assert_eq!(first["total-records"], "10");
+        assert_eq!(first["total-delete-files"], "0");
+
+        let mut second = of(&[("added-records", "5"), ("added-data-files", "2")]);
+        add_totals(&mut second, Some(&of(&[("total-records", "10")])));
+        assert_eq!(second["total-records"], "15");
+        assert!(!second.contains_key("total-data-files"));
+    }
+}
