@@ -44,7 +44,7 @@ impl RestBackend {
         Self { client, stores }
     }
 
-    fn namespace_path<'a>(&self, database: &str, rest: &[&'a str]) -> Vec<String> {
+    fn namespace_path(&self, database: &str, rest: &[&str]) -> Vec<String> {
         // Levels are joined by the unit separator, as the protocol has it.
         let mut path = vec!["namespaces".to_string(), database.replace('.', "\u{1f}")];
         path.extend(rest.iter().map(|part| part.to_string()));
@@ -71,7 +71,9 @@ impl RestBackend {
             properties.extend(vended.config.clone());
         }
         properties.retain(|key, _| {
-            !user.contains_key(key) && !(own_keys && CREDENTIALS.contains(&key.as_str()))
+            let overridden =
+                user.contains_key(key) || (own_keys && CREDENTIALS.contains(&key.as_str()));
+            !overridden
         });
         Ok(properties)
     }

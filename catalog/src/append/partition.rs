@@ -7,7 +7,7 @@ use arrow::array::{Array, AsArray, RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::row::{RowConverter, SortField};
 use iceberg::arrow::{PartitionValueCalculator, arrow_struct_to_literal};
-use iceberg::spec::{Literal, PartitionSpecRef, SchemaRef, Struct};
+use iceberg::spec::{Literal, PartitionSpecRef, PrimitiveLiteral, SchemaRef, Struct, Transform};
 
 use crate::error::{CatalogError, Result};
 
@@ -125,11 +125,33 @@ impl Partitioner {
             .zip(kinds)
             .zip(values.iter())
             .map(|((field, kind), value)| {
-                let value = field.transform.to_human_string(&kind.field_type, value);
+                let value = human(field.transform, value)
+                    .unwrap_or_else(|| field.transform.to_human_string(&kind.field_type, value));
                 format!("{}={}", escaped(&field.name), escaped(&value))
             })
             .collect();
         parts.join("/")
+    }
+}
+
+/// Values of the time transforms as other engines name their directories: `1970`, `1970-01`, `1970-01-01-00`. They
+/// count from 1970, and are negative before.
+fn human(transform: Transform, value: Option<&Literal>) -> Option<String> {
+    let Some(Literal::Primitive(PrimitiveLiteral::Int(count))) = value else {
+        return None;
+    };
+    match transform {
+        Transform::Year => Some(format!("{:04}", 1970 + i64::from(*count))),
+        Transform::Month => Some(format!(
+            "{:04}-{:02}",
+            1970 + i64::from(count.div_euclid(12)),
+            count.rem_euclid(12) + 1
+        )),
+        Transform::Hour => {
+            let start = chrono::DateTime::from_timestamp(i64::from(*count) * 3600, 0)?;
+            Some(start.format("%Y-%m-%d-%H").to_string())
+        }
+        _ => None,
     }
 }
 
@@ -229,6 +251,22 @@ mod tests {
             again.iter().map(|(index, _)| *index).collect::<Vec<_>>(),
             [1]
         );
+    }
+
+    #[test]
+    fn times_are_named_as_people_write_them() {
+        for (transform, count, name) in [
+            (Transform::Year, 54, "2024"),
+            (Transform::Month, 0, "1970-01"),
+            (Transform::Month, -1, "1969-12"),
+            (Transform::Month, 649, "2024-02"),
+            (Transform::Hour, 25, "1970-01-02-01"),
+        ] {
+            assert_eq!(
+                human(transform, Some(&Literal::int(count))).as_deref(),
+                Some(name)
+            );
+        }
     }
 
     #[test]
