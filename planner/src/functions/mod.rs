@@ -1,8 +1,22 @@
 //! MySQL's functions that DataFusion does not have, or has with another meaning.
 //!
 //! They are ordinary scalar functions, registered by name in every session, the coordinator's and the workers':
-//! a fragment that travels names them and the worker looks them up.
+//! a fragment that travels names them and the worker looks them up. What can be said with DataFusion's own functions is rewritten
+//! into them instead, in [`statement`](crate::statement).
 
+mod date_arithmetic;
+mod date_format;
+mod date_parts;
+mod date_ranges;
+mod datetimes;
+mod locate;
+mod number_text;
+mod operators;
 mod register;
+mod row_function;
+mod spans;
+mod str_to_date;
+mod unix_time;
+mod week;
 
 pub use register::{register_functions, scalar_functions};

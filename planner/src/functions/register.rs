@@ -6,16 +6,30 @@ use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::ScalarUDF;
 
+use super::operators::Division;
+
 /// Every scalar function of this crate.
 pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
-    Vec::new()
+    [
+        super::date_parts::functions(),
+        super::date_ranges::functions(),
+        super::date_format::functions(),
+        super::str_to_date::functions(),
+        super::date_arithmetic::functions(),
+        super::unix_time::functions(),
+        super::spans::functions(),
+        super::locate::functions(),
+        super::number_text::functions(),
+    ]
+    .concat()
 }
 
-/// Puts the functions into a session (`SessionState` and `SessionContext`'s state both are registries), over DataFusion's
-/// of the same name. Coordinator and workers both call it, after DataFusion's defaults are in.
+/// Puts the functions and MySQL's division into a session, over DataFusion's functions of the same name. `SessionState` and
+/// `SessionContext`'s state are such registries. Coordinator and workers both call it, after DataFusion's defaults are in: a plan
+/// names its functions, and the worker looks them up.
 pub fn register_functions(registry: &mut dyn FunctionRegistry) -> Result<()> {
     for function in scalar_functions() {
         registry.register_udf(function)?;
     }
-    Ok(())
+    registry.register_expr_planner(Arc::new(Division))
 }

@@ -1,0 +1,64 @@
+//! Division as in MySQL: of whole numbers it has a fraction, and by zero it is NULL.
+//!
+//! | | DataFusion | here |
+//! |---|---|---|
+//! | `5 / 2` | 2 | 2.5 |
+//! | `5 / 0` | an error | NULL |
+//! | `5 DIV 2` | not executable | 2 |
+//! | `5 % 0` | an error | NULL |
+//!
+//! Decimals stay decimals; two whole numbers give a DOUBLE (MySQL: a decimal of four digits after the point).
+
+use arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::functions::core::expr_fn::nullif;
+use datafusion::functions::math::expr_fn::trunc;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+/// Plans `/`, `DIV` and `%`.
+#[derive(Debug)]
+pub(super) struct Division;
+
+impl ExprPlanner for Division {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        if !matches!(expr.op, BinaryOperator::Divide | BinaryOperator::MyIntegerDivide | BinaryOperator::Modulo) {
+            return Ok(PlannerResult::Original(expr));
+        }
+        // What has no type yet (a parameter) is left to DataFusion.
+        let (Ok(left_type), Ok(right_type)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
+            return Ok(PlannerResult::Original(expr));
+        };
+        if !left_type.is_numeric() || !right_type.is_numeric() {
+            return Ok(PlannerResult::Original(expr));
+        }
+        let whole = left_type.is_integer() && right_type.is_integer();
+        let divisor = not_zero(expr.right, &right_type)?;
+        let planned = match expr.op {
+            BinaryOperator::Modulo => binary(expr.left, Operator::Modulo, divisor),
+            BinaryOperator::Divide if whole => binary(cast(expr.left, DataType::Float64), Operator::Divide, divisor),
+            BinaryOperator::Divide => binary(expr.left, Operator::Divide, divisor),
+            _ if whole => binary(expr.left, Operator::Divide, divisor),
+            _ => {
+                let quotient =
+                    binary(cast(expr.left, DataType::Float64), Operator::Divide, cast(divisor, DataType::Float64));
+                cast(trunc(vec![quotient]), DataType::Int64)
+            }
+        };
+        Ok(PlannerResult::Planned(planned))
+    }
+}
+
+fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
+}
+
+/// The divisor, NULL where it is zero; a literal that is not zero stays as it is.
+fn not_zero(divisor: Expr, data_type: &DataType) -> Result<Expr> {
+    let zero = ScalarValue::new_zero(data_type)?;
+    match &divisor {
+        Expr::Literal(value, _) if *value != zero => Ok(divisor),
+        _ => Ok(nullif(divisor, Expr::Literal(zero, None))),
+    }
+}
