@@ -15,6 +15,9 @@ use crate::wire::packet::{PacketDecoder, PacketEncoder};
 /// writing only.
 const READ_AHEAD_BYTES: usize = 64 * 1024;
 
+/// The most that is read of a payload over the limit, to tell the client; MySQL has no larger ones.
+const SKIPPED_BYTES: usize = 1 << 30;
+
 /// One client's socket.
 pub(crate) struct Channel {
     reader: Box<dyn AsyncRead + Send + Unpin>,
@@ -57,8 +60,9 @@ impl Channel {
         self.killed = killed;
     }
 
+    /// Sets the most bytes that a payload may have from now on.
     pub fn set_max_payload(&mut self, bytes: usize) {
-        self.decoder.set_max_payload(bytes);
+        self.decoder.set_limits(bytes, SKIPPED_BYTES);
     }
 
     pub fn set_write_timeout(&mut self, time: Duration) {
@@ -73,17 +77,16 @@ impl Channel {
             payload = timeout(idle, self.read_payload()) => payload,
             end = ended(&killed, &shutdown) => return Err(end),
         };
-        let payload = payload.map_err(|_| ConnectionError::Idle(idle))??;
         self.encoder.set_sequence(self.decoder.next_sequence());
-        Ok(payload)
+        payload.map_err(|_| ConnectionError::Idle(idle))?
     }
 
     /// Waits for the client's answer within an exchange.
     pub async fn read_answer(&mut self) -> Result<Bytes, ConnectionError> {
         self.decoder.expect_sequence(self.encoder.sequence());
-        let payload = self.read_payload().await?;
+        let payload = self.read_payload().await;
         self.encoder.set_sequence(self.decoder.next_sequence());
-        Ok(payload)
+        payload
     }
 
     async fn read_payload(&mut self) -> Result<Bytes, ConnectionError> {
@@ -149,7 +152,14 @@ impl Channel {
         if self.encoder.buffered() == 0 {
             return Ok(());
         }
-        let Self { writer, encoder, killed, shutdown, write_timeout, .. } = self;
+        let Self {
+            writer,
+            encoder,
+            killed,
+            shutdown,
+            write_timeout,
+            ..
+        } = self;
         self.torn = true;
         let written = async {
             writer.write_all(encoder.bytes()).await?;

@@ -15,6 +15,7 @@ use crate::prepared::PreparedStatements;
 use crate::result::{PendingRows, Stop, column_definitions, put_columns};
 use crate::rows::RowEncoding;
 use crate::settings::MysqlSettings;
+use crate::wildcard::matches_wildcard;
 use crate::wire::auth::Nonce;
 use crate::wire::capabilities::Capabilities;
 use crate::wire::column::ColumnDefinition;
@@ -91,26 +92,37 @@ impl Connection {
             }
             _ => return,
         };
-        self.channel.put(|out| put_error(out, code, Some(sqlstate), &message));
+        self.channel
+            .put(|out| put_error(out, code, Some(sqlstate), &message));
     }
 
     /// A variable of this session that is a time in seconds.
     fn seconds(&self, variable: &str, default: Duration) -> Duration {
-        let seconds = self.session.variable(variable).and_then(|text| text.parse().ok());
+        let seconds = self
+            .session
+            .variable(variable)
+            .and_then(|text| text.parse().ok());
         seconds.map_or(default, Duration::from_secs)
     }
 
     fn status(&self) -> Status {
-        if self.session.autocommit() { Status::AUTOCOMMIT } else { Status::default() }
+        if self.session.autocommit() {
+            Status::AUTOCOMMIT
+        } else {
+            Status::default()
+        }
     }
 
     async fn serve_command(&mut self) -> Result<Next, ConnectionError> {
         let idle = self.seconds("wait_timeout", Duration::from_secs(28_800));
-        self.channel.set_write_timeout(self.seconds("net_write_timeout", Duration::from_secs(600)));
+        self.channel
+            .set_write_timeout(self.seconds("net_write_timeout", Duration::from_secs(600)));
         let payload = self.channel.read_command(idle).await?;
         let next = match Command::parse(&payload) {
             Ok(command) => self.dispatch(command).await,
-            Err(malformed) => Err(Error::new(ErrorKind::InvalidArgument, malformed.to_string()).into()),
+            Err(malformed) => {
+                Err(Error::new(ErrorKind::InvalidArgument, malformed.to_string()).into())
+            }
         };
         let next = match next {
             Ok(next) => next,
@@ -130,7 +142,9 @@ impl Connection {
             Command::Ping => self.put_ok(0, 0, ""),
             Command::InitDb(name) => {
                 let session = Arc::clone(&self.session);
-                self.channel.watch(session.use_database(text(name)?)).await??;
+                self.channel
+                    .watch(session.use_database(text(name)?))
+                    .await??;
                 self.put_ok(0, 0, "");
             }
             Command::Query(sql) => self.query(text(sql)?).await?,
@@ -139,7 +153,8 @@ impl Connection {
             }
             Command::Statistics => {
                 let statistics = self.statistics();
-                self.channel.put(|out| out.extend_from_slice(statistics.as_bytes()));
+                self.channel
+                    .put(|out| out.extend_from_slice(statistics.as_bytes()));
             }
             Command::ProcessInfo => self.query("SHOW PROCESSLIST").await?,
             Command::ProcessKill(id) => self.query(&format!("KILL {id}")).await?,
@@ -154,10 +169,18 @@ impl Connection {
             Command::ChangeUser(payload) => self.change_user(payload).await?,
             Command::ResetConnection => self.reset().await?,
             Command::Prepare(sql) => self.prepare(text(sql)?).await?,
-            Command::Execute { statement, cursor, parameters } => {
+            Command::Execute {
+                statement,
+                cursor,
+                parameters,
+            } => {
                 self.execute(statement, cursor, parameters).await?;
             }
-            Command::SendLongData { statement, parameter, data } => {
+            Command::SendLongData {
+                statement,
+                parameter,
+                data,
+            } => {
                 let limit = self.max_payload();
                 // No answer, not even an error.
                 if let Ok(statement) = self.prepared.get(statement, "") {
@@ -172,7 +195,8 @@ impl Connection {
             Command::Fetch { statement, rows } => self.fetch(statement, rows).await?,
             Command::Unknown(number) => {
                 let message = format!("Unknown command {number}");
-                self.channel.put(|out| put_error(out, 1047, Some("08S01"), &message));
+                self.channel
+                    .put(|out| put_error(out, 1047, Some("08S01"), &message));
             }
         }
         Ok(Next::Command)
@@ -190,13 +214,18 @@ impl Connection {
             return Err(Error::new(ErrorKind::EmptyStatement, "Query was empty").into());
         }
         if statements.len() > 1 && !self.client.has(Capabilities::MULTI_STATEMENTS) {
-            let message = "several statements at once, but the client has not enabled multi-statements";
+            let message =
+                "several statements at once, but the client has not enabled multi-statements";
             return Err(Error::new(ErrorKind::Syntax, message).into());
         }
         let last = statements.len() - 1;
         for (index, statement) in statements.into_iter().enumerate() {
-            let outcome = self.channel.watch(session.execute(statement, sql)).await??;
-            self.send_outcome(outcome, RowEncoding::Text, index < last).await?;
+            let outcome = self
+                .channel
+                .watch(session.execute(statement, sql))
+                .await??;
+            self.send_outcome(outcome, RowEncoding::Text, index < last)
+                .await?;
         }
         Ok(())
     }
@@ -209,7 +238,11 @@ impl Connection {
         more: bool,
     ) -> Result<(), Stop> {
         let with_more = |status: Status| {
-            if more { status.with(Status::MORE_RESULTS) } else { status }
+            if more {
+                status.with(Status::MORE_RESULTS)
+            } else {
+                status
+            }
         };
         match outcome {
             StatementOutcome::Done(done) => {
@@ -257,7 +290,9 @@ impl Connection {
     }
 
     fn statistics(&self) -> String {
-        let uptime = SystemTime::now().duration_since(self.engine.started()).unwrap_or_default();
+        let uptime = SystemTime::now()
+            .duration_since(self.engine.started())
+            .unwrap_or_default();
         let questions = self.engine.processes().started_count();
         format!(
             "Uptime: {}  Threads: {}  Questions: {questions}  Slow queries: 0  Opens: 0  Flush tables: 0  Open tables: 0  Queries per second avg: {:.3}",
@@ -334,7 +369,9 @@ impl Connection {
         };
         let parameters = count(prepared.parameter_types.len(), "parameters")?;
         let column_count = count(columns.len(), "columns")?;
-        let id = self.prepared.insert(prepared, self.settings.prepared_statements)?;
+        let id = self
+            .prepared
+            .insert(prepared, self.settings.prepared_statements)?;
         self.channel.put(|out| {
             out.push(0);
             out.extend_from_slice(&id.to_le_bytes());
@@ -379,7 +416,10 @@ impl Connection {
                 ParameterError::UnknownType(_) => ErrorKind::Unsupported,
                 _ => ErrorKind::WrongParameterCount,
             };
-            Error::new(kind, format!("Incorrect arguments to mysqld_stmt_execute: {error}"))
+            Error::new(
+                kind,
+                format!("Incorrect arguments to mysqld_stmt_execute: {error}"),
+            )
         })?;
         let values = values
             .into_iter()
@@ -387,9 +427,14 @@ impl Connection {
             .map(|(value, expected)| to_scalar(value, expected.as_ref()))
             .collect::<Result<Vec<_>, _>>()?;
         let session = Arc::clone(&self.session);
-        let outcome = self.channel.watch(session.execute_prepared(&prepared, values)).await??;
+        let outcome = self
+            .channel
+            .watch(session.execute_prepared(&prepared, values))
+            .await??;
         match (outcome, cursor) {
-            (StatementOutcome::Rows(rows), CursorType::ReadOnly) => self.open_cursor(id, rows).await,
+            (StatementOutcome::Rows(rows), CursorType::ReadOnly) => {
+                self.open_cursor(id, rows).await
+            }
             (outcome, _) => self.send_outcome(outcome, RowEncoding::Binary, false).await,
         }
     }
@@ -412,10 +457,13 @@ impl Connection {
         let statement = self.prepared.get(id, "mysqld_stmt_fetch")?;
         let Some(mut cursor) = statement.cursor.take() else {
             let message = format!("The statement ({id}) has no open cursor.");
-            self.channel.put(|out| put_error(out, 1421, Some("HY000"), &message));
+            self.channel
+                .put(|out| put_error(out, 1421, Some("HY000"), &message));
             return Ok(());
         };
-        let ended = cursor.send(&mut self.channel, RowEncoding::Binary, Some(rows)).await?;
+        let ended = cursor
+            .send(&mut self.channel, RowEncoding::Binary, Some(rows))
+            .await?;
         if ended {
             self.put_end(status.with(Status::LAST_ROW_SENT));
         } else {
@@ -426,7 +474,12 @@ impl Connection {
     }
 
     pub fn put_ok(&mut self, affected_rows: u64, warnings: u16, info: &str) {
-        let ok = response::Ok { affected_rows, status: self.status(), warnings, info };
+        let ok = response::Ok {
+            affected_rows,
+            status: self.status(),
+            warnings,
+            info,
+        };
         self.channel.put(|out| put_ok(out, &ok));
     }
 
@@ -437,7 +490,12 @@ impl Connection {
 
     fn put_error(&mut self, error: &Error) {
         self.channel.put(|out| {
-            put_error(out, error.mysql_code(), Some(error.sqlstate()), &error.message);
+            put_error(
+                out,
+                error.mysql_code(),
+                Some(error.sqlstate()),
+                &error.message,
+            );
         });
     }
 }
@@ -445,60 +503,10 @@ impl Connection {
 /// SQL and names are sent in utf8mb4.
 fn text(bytes: &[u8]) -> Result<&str, Error> {
     std::str::from_utf8(bytes).map_err(|error| {
-        let message = format!("Invalid utf8mb4 character string: byte {} is not valid", error.valid_up_to());
+        let message = format!(
+            "Invalid utf8mb4 character string: byte {} is not valid",
+            error.valid_up_to()
+        );
         Error::new(ErrorKind::WrongValue, message)
     })
-}
-
-/// Whether a name matches a pattern of `%` (any text) and `_` (any character), without regard to case.
-fn matches_wildcard(name: &str, pattern: &str) -> bool {
-    let name: Vec<char> = name.to_lowercase().chars().collect();
-    let pattern: Vec<char> = pattern.to_lowercase().chars().collect();
-    let (mut at, mut in_pattern) = (0, 0);
-    // Where to go on if the text after the last % does not match here.
-    let mut retry: Option<(usize, usize)> = None;
-    while at < name.len() {
-        match pattern.get(in_pattern) {
-            Some('%') => {
-                retry = Some((at, in_pattern));
-                in_pattern += 1;
-            }
-            Some(&character) if character == '_' || character == name[at] => {
-                at += 1;
-                in_pattern += 1;
-            }
-            _ => match retry {
-                Some((from, percent)) => {
-                    retry = Some((from + 1, percent));
-                    at = from + 1;
-                    in_pattern = percent + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[in_pattern..].iter().all(|character| *character == '%')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wildcards() {
-        let cases = [
-            ("order_id", "%", true),
-            ("order_id", "ORDER%", true),
-            ("order_id", "%id", true),
-            ("order_id", "%d_r%", true),
-            ("order_id", "order", false),
-            ("", "%%", true),
-            ("a", "_", true),
-            ("ab", "_", false),
-            ("aab", "%ab", true),
-        ];
-        for (name, pattern, expected) in cases {
-            assert_eq!(matches_wildcard(name, pattern), expected, "{name} {pattern}");
-        }
-    }
 }

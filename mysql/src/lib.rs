@@ -19,6 +19,7 @@ mod result;
 mod rows;
 mod server;
 mod settings;
+mod wildcard;
 mod wire;
 
 pub use error::MysqlError;

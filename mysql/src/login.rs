@@ -12,7 +12,9 @@ use crate::wire::handshake::{Login, put_auth_switch, put_fast_auth_success};
 pub(crate) enum Verdict {
     Welcome,
     /// Wrong user or password; whether the client has sent one.
-    Denied { with_password: bool },
+    Denied {
+        with_password: bool,
+    },
 }
 
 /// Checks a login whose answer was made for `nonce`. `can_switch` says that the client knows plugins.
@@ -39,7 +41,9 @@ pub(crate) async fn authenticate(
             return Ok(verdict);
         }
     } else if !can_switch {
-        return Ok(Verdict::Denied { with_password: !login.auth_answer.is_empty() });
+        return Ok(Verdict::Denied {
+            with_password: !login.auth_answer.is_empty(),
+        });
     }
 
     let plugin = match first {
@@ -68,7 +72,13 @@ fn check(user: Option<&User>, plugin: AuthPlugin, nonce: &Nonce, answer: &[u8]) 
         AuthPlugin::CachingSha2 => user.accepts_caching_sha2(nonce, answer),
         AuthPlugin::Native => user.accepts_native(nonce, answer),
     });
-    if accepted { Verdict::Welcome } else { Verdict::Denied { with_password: !empty } }
+    if accepted {
+        Verdict::Welcome
+    } else {
+        Verdict::Denied {
+            with_password: !empty,
+        }
+    }
 }
 
 /// A caching_sha2 client that has sent a proof waits to hear that the fast path was enough.

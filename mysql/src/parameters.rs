@@ -41,7 +41,9 @@ pub(crate) fn to_scalar(
             }
         }
         ParameterValue::Date(date) => {
-            let days = naive_date(date)?.signed_duration_since(NaiveDate::default()).num_days();
+            let days = naive_date(date)?
+                .signed_duration_since(NaiveDate::default())
+                .num_days();
             let days = i32::try_from(days).map_err(|_| wrong_value("a date out of range"))?;
             ScalarValue::Date32(Some(days))
         }
@@ -50,7 +52,11 @@ pub(crate) fn to_scalar(
             let microseconds = moment.and_utc().timestamp_micros();
             ScalarValue::TimestampMicrosecond(Some(microseconds), None)
         }
-        ParameterValue::Time { negative, days, clock } => {
+        ParameterValue::Time {
+            negative,
+            days,
+            clock,
+        } => {
             if negative || days != 0 {
                 return Err(wrong_value("a time that is not within one day"));
             }
@@ -61,7 +67,10 @@ pub(crate) fn to_scalar(
 }
 
 fn is_text(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+    matches!(
+        data_type,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    )
 }
 
 fn is_binary(data_type: &DataType) -> bool {
@@ -75,20 +84,30 @@ fn is_binary(data_type: &DataType) -> bool {
 }
 
 fn wrong_value(what: &str) -> Error {
-    Error::new(ErrorKind::WrongValue, format!("a parameter of the statement is {what}"))
+    Error::new(
+        ErrorKind::WrongValue,
+        format!("a parameter of the statement is {what}"),
+    )
 }
 
 fn naive_date(date: Date) -> Result<NaiveDate, Error> {
     NaiveDate::from_ymd_opt(i32::from(date.year), date.month.into(), date.day.into()).ok_or_else(
         || {
             let Date { year, month, day } = date;
-            wrong_value(&format!("'{year:04}-{month:02}-{day:02}', which is no date"))
+            wrong_value(&format!(
+                "'{year:04}-{month:02}-{day:02}', which is no date"
+            ))
         },
     )
 }
 
 fn naive_time(clock: Clock) -> Result<NaiveTime, Error> {
-    let Clock { hour, minute, second, microsecond } = clock;
+    let Clock {
+        hour,
+        minute,
+        second,
+        microsecond,
+    } = clock;
     NaiveTime::from_hms_micro_opt(hour.into(), minute.into(), second.into(), microsecond)
         .filter(|_| microsecond < 1_000_000)
         .ok_or_else(|| {
@@ -104,7 +123,10 @@ fn decimal(text: &str) -> Result<ScalarValue, Error> {
     let trimmed = text.trim();
     let unsigned = trimmed.strip_prefix(['-', '+']).unwrap_or(trimmed);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-    let all_digits = whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
+    let all_digits = whole
+        .bytes()
+        .chain(fraction.bytes())
+        .all(|byte| byte.is_ascii_digit());
     if !all_digits || whole.len() + fraction.len() == 0 {
         // 1e5, say: a number, but not one with a number of decimals.
         return match trimmed.parse::<f64>() {
@@ -117,7 +139,11 @@ fn decimal(text: &str) -> Result<ScalarValue, Error> {
     let whole = whole.trim_start_matches('0');
     let sign = if trimmed.starts_with('-') { "-" } else { "" };
     let digits = format!("{sign}{whole}{fraction}");
-    let digits = if digits == sign { "0".to_owned() } else { digits };
+    let digits = if digits == sign {
+        "0".to_owned()
+    } else {
+        digits
+    };
     let scale = fraction.len();
     let precision = (whole.len() + scale).max(1);
     let (Ok(precision), Ok(scale)) = (u8::try_from(precision), i8::try_from(scale)) else {
@@ -153,7 +179,10 @@ mod tests {
             assert_eq!(decimal(text).unwrap(), expected, "{text}");
         }
         let forty = "1".repeat(40);
-        assert!(matches!(decimal(&forty).unwrap(), ScalarValue::Decimal256(Some(_), 40, 0)));
+        assert!(matches!(
+            decimal(&forty).unwrap(),
+            ScalarValue::Decimal256(Some(_), 40, 0)
+        ));
         for wrong in ["", "-", ".", "abc", "1.2.3", "nan", "inf"] {
             assert!(decimal(wrong).is_err(), "{wrong}");
         }
@@ -163,8 +192,17 @@ mod tests {
 
     #[test]
     fn dates_and_times() {
-        let date = Date { year: 2010, month: 10, day: 17 };
-        let clock = Clock { hour: 19, minute: 27, second: 30, microsecond: 1 };
+        let date = Date {
+            year: 2010,
+            month: 10,
+            day: 17,
+        };
+        let clock = Clock {
+            hour: 19,
+            minute: 27,
+            second: 30,
+            microsecond: 1,
+        };
         assert_eq!(
             to_scalar(ParameterValue::Date(date), None).unwrap(),
             ScalarValue::Date32(Some(14_899))
@@ -173,7 +211,11 @@ mod tests {
             to_scalar(ParameterValue::DateTime(date, clock), None).unwrap(),
             ScalarValue::TimestampMicrosecond(Some(1_287_343_650_000_001), None)
         );
-        let time = |negative, days, clock| ParameterValue::Time { negative, days, clock };
+        let time = |negative, days, clock| ParameterValue::Time {
+            negative,
+            days,
+            clock,
+        };
         assert_eq!(
             to_scalar(time(false, 0, clock), None).unwrap(),
             ScalarValue::Time64Microsecond(Some(70_050_000_001))

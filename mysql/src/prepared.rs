@@ -27,7 +27,8 @@ impl PreparedStatement {
     pub fn append_long_data(&mut self, parameter: u16, data: &[u8], limit_bytes: usize) {
         let total: usize = self.long_data.iter().flatten().map(Vec::len).sum();
         if total + data.len() > limit_bytes {
-            let message = "the parameters sent by COM_STMT_SEND_LONG_DATA are larger than max_allowed_packet";
+            let message =
+                "the parameters sent by COM_STMT_SEND_LONG_DATA are larger than max_allowed_packet";
             self.long_data_error = Some(Error::new(ErrorKind::PacketTooLarge, message));
             return;
         }

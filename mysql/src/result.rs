@@ -46,7 +46,10 @@ impl From<ConnectionError> for Stop {
 pub(crate) fn column_definitions(schema: &SchemaRef) -> Result<Vec<ColumnDefinition>, Error> {
     let columns = schema.fields().iter().map(|field| {
         column_definition(field).map_err(|error| {
-            Error::new(ErrorKind::Unsupported, format!("column '{}': {error}", field.name()))
+            Error::new(
+                ErrorKind::Unsupported,
+                format!("column '{}': {error}", field.name()),
+            )
         })
     });
     columns.collect()
@@ -170,6 +173,8 @@ impl PendingRows {
 
 impl std::fmt::Debug for PendingRows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PendingRows").field("schema", &Arc::clone(&self.schema)).finish_non_exhaustive()
+        f.debug_struct("PendingRows")
+            .field("schema", &Arc::clone(&self.schema))
+            .finish_non_exhaustive()
     }
 }

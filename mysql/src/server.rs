@@ -78,7 +78,10 @@ pub async fn serve(
 }
 
 fn is_fatal(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::InvalidInput | std::io::ErrorKind::NotConnected)
+    matches!(
+        error.kind(),
+        std::io::ErrorKind::InvalidInput | std::io::ErrorKind::NotConnected
+    )
 }
 
 fn channel(stream: TcpStream, settings: &MysqlSettings, shutdown: CancellationToken) -> Channel {
@@ -151,8 +154,11 @@ async fn serve_client(
 }
 
 /// What a client that is let in brings along.
-type Connected =
-    (Arc<tarn_coordinator::Session>, Capabilities, crate::wire::auth::Nonce);
+type Connected = (
+    Arc<tarn_coordinator::Session>,
+    Capabilities,
+    crate::wire::auth::Nonce,
+);
 
 /// The connection phase: greets, authenticates, opens the session.
 async fn connect(
@@ -172,7 +178,10 @@ async fn connect(
     channel.put(|out| greeting.put(out));
     channel.flush().await?;
     let answer = channel.read_answer().await?;
-    let FirstAnswer::Login { capabilities: client, login } = FirstAnswer::parse(&answer, offered)?
+    let FirstAnswer::Login {
+        capabilities: client,
+        login,
+    } = FirstAnswer::parse(&answer, offered)?
     else {
         return Err(ConnectionError::Malformed(crate::wire::parser::Malformed(
             "the client asks for TLS, which was not offered",
@@ -199,7 +208,10 @@ async fn connect(
         )
         .map_err(ConnectionError::Refused)?;
     if let Some(database) = login.database {
-        session.use_database(&database).await.map_err(ConnectionError::Refused)?;
+        session
+            .use_database(&database)
+            .await
+            .map_err(ConnectionError::Refused)?;
     }
     let most = usize::try_from(engine.settings().max_allowed_packet_bytes).unwrap_or(usize::MAX);
     channel.set_max_payload(most);
@@ -217,7 +229,12 @@ async fn connect(
 fn put_refusal(channel: &mut Channel, end: &ConnectionError) {
     match end {
         ConnectionError::Refused(error) => channel.put(|out| {
-            put_error(out, error.mysql_code(), Some(error.sqlstate()), &error.message);
+            put_error(
+                out,
+                error.mysql_code(),
+                Some(error.sqlstate()),
+                &error.message,
+            );
         }),
         ConnectionError::Packet(_) | ConnectionError::Malformed(_) => {
             channel.put(|out| put_error(out, 1043, Some("08S01"), "Bad handshake"));

@@ -4,9 +4,7 @@ use arrow::datatypes::{DataType, Field};
 
 use super::temporal::decimals;
 use super::value::{ValueError, is_uuid};
-use crate::wire::column::{
-    BINARY, ColumnDefinition, ColumnType, DECIMALS_VARY, UTF8MB4, flags,
-};
+use crate::wire::column::{BINARY, ColumnDefinition, ColumnType, DECIMALS_VARY, UTF8MB4, flags};
 
 /// Bytes that a string of no known length may take, as a column is told: VARCHAR(65535) in utf8mb4.
 /// Longer values are sent all the same.
@@ -42,12 +40,21 @@ struct Kind {
 
 impl Kind {
     fn number(column_type: ColumnType, length: u32) -> Self {
-        Self { column_type, charset: BINARY, length, flags: flags::BINARY, decimals: 0 }
+        Self {
+            column_type,
+            charset: BINARY,
+            length,
+            flags: flags::BINARY,
+            decimals: 0,
+        }
     }
 
     fn unsigned(column_type: ColumnType, length: u32) -> Self {
         let number = Self::number(column_type, length);
-        Self { flags: number.flags | flags::UNSIGNED, ..number }
+        Self {
+            flags: number.flags | flags::UNSIGNED,
+            ..number
+        }
     }
 
     fn text(length: u32) -> Self {
@@ -73,8 +80,11 @@ impl Kind {
     fn decimal(precision: u8, scale: i8) -> Self {
         let zeros = u32::from(scale.min(0).unsigned_abs());
         let point = u32::from(scale > 0);
-        Self::number(ColumnType::NewDecimal, u32::from(precision) + zeros + 1 + point)
-            .with_decimals(scale.max(0).unsigned_abs())
+        Self::number(
+            ColumnType::NewDecimal,
+            u32::from(precision) + zeros + 1 + point,
+        )
+        .with_decimals(scale.max(0).unsigned_abs())
     }
 
     fn of(field: &Field) -> Result<Self, ValueError> {
@@ -100,14 +110,10 @@ impl Kind {
             D::Date32 | D::Date64 => Self::number(C::Date, 10),
             D::Timestamp(unit, None) => Self::with_fraction(C::DateTime, 19, decimals(*unit)),
             D::Timestamp(unit, Some(_)) => Self::with_fraction(C::Timestamp, 19, decimals(*unit)),
-            D::Time32(unit) | D::Time64(unit) => {
-                Self::with_fraction(C::Time, 10, decimals(*unit))
-            }
+            D::Time32(unit) | D::Time64(unit) => Self::with_fraction(C::Time, 10, decimals(*unit)),
             D::Duration(_) | D::Interval(_) => Self::text(255 * 4),
             D::Utf8 | D::LargeUtf8 | D::Utf8View => Self::text(TEXT_LENGTH),
-            D::Binary | D::LargeBinary | D::BinaryView => {
-                Self::number(C::VarString, BYTES_LENGTH)
-            }
+            D::Binary | D::LargeBinary | D::BinaryView => Self::number(C::VarString, BYTES_LENGTH),
             D::FixedSizeBinary(_) if is_uuid(field) => Self::text(36 * 4),
             D::FixedSizeBinary(length) => Self::number(C::String, length.unsigned_abs()),
             D::List(_)
@@ -116,7 +122,10 @@ impl Kind {
             | D::LargeListView(_)
             | D::FixedSizeList(_, _)
             | D::Struct(_)
-            | D::Map(_, _) => Self { column_type: C::Json, ..Self::text(u32::MAX) },
+            | D::Map(_, _) => Self {
+                column_type: C::Json,
+                ..Self::text(u32::MAX)
+            },
             D::Dictionary(_, value_type) => {
                 let metadata = field.metadata().clone();
                 let values = Field::new(field.name(), value_type.as_ref().clone(), true);
@@ -140,8 +149,7 @@ mod tests {
     fn each_type() {
         use ColumnType as C;
         let item = Arc::new(Field::new("item", DataType::Int32, true));
-        let dictionary =
-            DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let utc = Some("UTC".into());
         let cases = [
             (DataType::Boolean, C::Tiny, BINARY, 1, 0),
@@ -151,22 +159,57 @@ mod tests {
             (DataType::Decimal128(38, 0), C::NewDecimal, BINARY, 39, 0),
             (DataType::Decimal256(76, -2), C::NewDecimal, BINARY, 79, 0),
             (DataType::Date32, C::Date, BINARY, 10, 0),
-            (DataType::Timestamp(TimeUnit::Microsecond, None), C::DateTime, BINARY, 26, 6),
-            (DataType::Timestamp(TimeUnit::Nanosecond, utc), C::Timestamp, BINARY, 26, 6),
-            (DataType::Timestamp(TimeUnit::Second, None), C::DateTime, BINARY, 19, 0),
-            (DataType::Time64(TimeUnit::Microsecond), C::Time, BINARY, 17, 6),
+            (
+                DataType::Timestamp(TimeUnit::Microsecond, None),
+                C::DateTime,
+                BINARY,
+                26,
+                6,
+            ),
+            (
+                DataType::Timestamp(TimeUnit::Nanosecond, utc),
+                C::Timestamp,
+                BINARY,
+                26,
+                6,
+            ),
+            (
+                DataType::Timestamp(TimeUnit::Second, None),
+                C::DateTime,
+                BINARY,
+                19,
+                0,
+            ),
+            (
+                DataType::Time64(TimeUnit::Microsecond),
+                C::Time,
+                BINARY,
+                17,
+                6,
+            ),
             (DataType::Utf8View, C::VarString, UTF8MB4, 262_140, 0),
             (DataType::Binary, C::VarString, BINARY, 65_535, 0),
             (DataType::FixedSizeBinary(4), C::String, BINARY, 4, 0),
             (DataType::List(item), C::Json, UTF8MB4, u32::MAX, 0),
-            (DataType::Struct(Fields::empty()), C::Json, UTF8MB4, u32::MAX, 0),
+            (
+                DataType::Struct(Fields::empty()),
+                C::Json,
+                UTF8MB4,
+                u32::MAX,
+                0,
+            ),
             (dictionary, C::VarString, UTF8MB4, 262_140, 0),
             (DataType::Null, C::Null, BINARY, 0, 0),
         ];
         for (data_type, column_type, charset, length, decimals) in cases {
             let column = column_definition(&Field::new("c", data_type.clone(), true)).unwrap();
             assert_eq!(
-                (column.column_type, column.charset, column.length, column.decimals),
+                (
+                    column.column_type,
+                    column.charset,
+                    column.length,
+                    column.decimals
+                ),
                 (column_type, charset, length, decimals),
                 "{data_type}"
             );
@@ -176,10 +219,16 @@ mod tests {
     #[test]
     fn flags_and_uuids() {
         let column = column_definition(&Field::new("c", DataType::UInt32, false)).unwrap();
-        assert_eq!(column.flags, flags::NOT_NULL | flags::UNSIGNED | flags::BINARY);
+        assert_eq!(
+            column.flags,
+            flags::NOT_NULL | flags::UNSIGNED | flags::BINARY
+        );
         let uuid = Field::new("u", DataType::FixedSizeBinary(16), true)
             .with_metadata([("ARROW:extension:name".into(), "arrow.uuid".into())].into());
         let column = column_definition(&uuid).unwrap();
-        assert_eq!((column.column_type, column.length), (ColumnType::VarString, 144));
+        assert_eq!(
+            (column.column_type, column.length),
+            (ColumnType::VarString, 144)
+        );
     }
 }

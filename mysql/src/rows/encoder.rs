@@ -66,12 +66,25 @@ impl<'a> RowEncoder<'a> {
         batch: &'a RecordBatch,
         encoding: RowEncoding,
     ) -> Result<Self, RowError> {
-        let columns = schema.fields().iter().zip(batch.columns()).map(|(field, array)| {
-            let writer = value_writer(field, array)
-                .map_err(|error| RowError { column: field.name().clone(), error })?;
-            Ok(Column { nulls: array.logical_nulls(), writer })
-        });
-        Ok(Self { batch, columns: columns.collect::<Result<_, RowError>>()?, encoding })
+        let columns = schema
+            .fields()
+            .iter()
+            .zip(batch.columns())
+            .map(|(field, array)| {
+                let writer = value_writer(field, array).map_err(|error| RowError {
+                    column: field.name().clone(),
+                    error,
+                })?;
+                Ok(Column {
+                    nulls: array.logical_nulls(),
+                    writer,
+                })
+            });
+        Ok(Self {
+            batch,
+            columns: columns.collect::<Result<_, RowError>>()?,
+            encoding,
+        })
     }
 
     /// Appends the payload of one row's packet.
@@ -84,7 +97,11 @@ impl<'a> RowEncoder<'a> {
 
     fn put_text_row(&self, row: usize, out: &mut Vec<u8>) -> Result<(), RowError> {
         for (index, column) in self.columns.iter().enumerate() {
-            if column.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            if column
+                .nulls
+                .as_ref()
+                .is_some_and(|nulls| nulls.is_null(row))
+            {
                 out.push(TEXT_NULL);
             } else {
                 column
@@ -102,7 +119,11 @@ impl<'a> RowEncoder<'a> {
         // The first two bits are not used.
         out.resize(bitmap + (self.columns.len() + 2).div_ceil(8), 0);
         for (index, column) in self.columns.iter().enumerate() {
-            if column.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            if column
+                .nulls
+                .as_ref()
+                .is_some_and(|nulls| nulls.is_null(row))
+            {
                 out[bitmap + (index + 2) / 8] |= 1 << ((index + 2) % 8);
             } else {
                 column
@@ -115,7 +136,10 @@ impl<'a> RowEncoder<'a> {
     }
 
     fn row_error(&self, column: usize, error: ValueError) -> RowError {
-        RowError { column: self.batch.schema_ref().field(column).name().clone(), error }
+        RowError {
+            column: self.batch.schema_ref().field(column).name().clone(),
+            error,
+        }
     }
 }
 
@@ -177,13 +201,21 @@ mod tests {
 
     #[test]
     fn dictionaries_and_runs_are_their_values() {
-        let dictionary: DictionaryArray<Int8Type> =
-            [Some("x"), None, Some("y"), Some("x")].into_iter().collect();
-        let runs: Int32RunArray = [Some("r"), Some("r"), None, Some("q")].into_iter().collect();
+        let dictionary: DictionaryArray<Int8Type> = [Some("x"), None, Some("y"), Some("x")]
+            .into_iter()
+            .collect();
+        let runs: Int32RunArray = [Some("r"), Some("r"), None, Some("q")]
+            .into_iter()
+            .collect();
         let batch = batch(vec![("d", Arc::new(dictionary)), ("r", Arc::new(runs))]);
         assert_eq!(
             rows(&batch, RowEncoding::Text),
-            [&b"\x01x\x01r"[..], b"\xfb\x01r", b"\x01y\xfb", b"\x01x\x01q"]
+            [
+                &b"\x01x\x01r"[..],
+                b"\xfb\x01r",
+                b"\x01y\xfb",
+                b"\x01x\x01q"
+            ]
         );
         assert_eq!(
             rows(&batch.slice(2, 2), RowEncoding::Text),
@@ -202,9 +234,11 @@ mod tests {
     #[test]
     fn what_cannot_be_carried_names_its_column() {
         let batch = batch(vec![("born", Arc::new(Date32Array::from(vec![i32::MAX])))]);
-        let encoder =
-            RowEncoder::new(batch.schema_ref(), &batch, RowEncoding::Text).unwrap();
+        let encoder = RowEncoder::new(batch.schema_ref(), &batch, RowEncoding::Text).unwrap();
         let error = encoder.put_row(0, &mut vec![]).unwrap_err();
-        assert!(error.to_string().starts_with("column 'born' holds a date"), "{error}");
+        assert!(
+            error.to_string().starts_with("column 'born' holds a date"),
+            "{error}"
+        );
     }
 }

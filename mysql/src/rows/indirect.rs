@@ -25,8 +25,11 @@ impl<'a> DictionaryWriter<'a> {
         let dictionary = array.as_any_dictionary();
         let values = dictionary.values();
         // Without values every row is NULL, and no position is ever looked at.
-        let positions =
-            if values.is_empty() { vec![] } else { dictionary.normalized_keys() };
+        let positions = if values.is_empty() {
+            vec![]
+        } else {
+            dictionary.normalized_keys()
+        };
         let values = value_writer(&value_field(field, values.data_type()), values)?;
         Ok(Self(Indirect { positions, values }))
     }

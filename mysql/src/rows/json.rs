@@ -39,7 +39,10 @@ struct Child<'a> {
 
 impl<'a> Child<'a> {
     fn new(field: &Field, array: &'a ArrayRef) -> Result<Self, ValueError> {
-        Ok(Self { nulls: array.logical_nulls(), writer: value_writer(field, array)? })
+        Ok(Self {
+            nulls: array.logical_nulls(),
+            writer: value_writer(field, array)?,
+        })
     }
 
     fn put(&self, row: usize, out: &mut Vec<u8>) -> Written {
@@ -56,16 +59,26 @@ type RangeOfRow<'a> = Box<dyn Fn(usize) -> Range<usize> + Send + 'a>;
 pub(super) struct JsonWriter<'a>(Shape<'a>);
 
 enum Shape<'a> {
-    List { range: RangeOfRow<'a>, items: Child<'a> },
+    List {
+        range: RangeOfRow<'a>,
+        items: Child<'a>,
+    },
     /// Each field's name, as `"name":`, and its values.
     Struct(Vec<(Vec<u8>, Child<'a>)>),
-    Map { range: RangeOfRow<'a>, keys: Child<'a>, values: Child<'a> },
+    Map {
+        range: RangeOfRow<'a>,
+        keys: Child<'a>,
+        values: Child<'a>,
+    },
 }
 
 impl<'a> JsonWriter<'a> {
     pub fn new(array: &'a ArrayRef) -> Result<Self, ValueError> {
         let list = |range, field: &Field, items| -> Result<Shape<'a>, ValueError> {
-            Ok(Shape::List { range, items: Child::new(field, items)? })
+            Ok(Shape::List {
+                range,
+                items: Child::new(field, items)?,
+            })
         };
         Ok(Self(match array.data_type() {
             DataType::List(field) => {
@@ -152,7 +165,11 @@ impl ValueWriter for JsonWriter<'_> {
                 }
                 out.push(b'}');
             }
-            Shape::Map { range, keys, values } => {
+            Shape::Map {
+                range,
+                keys,
+                values,
+            } => {
                 out.push(b'{');
                 for (index, entry) in range(row).enumerate() {
                     put_comma(out, index);
@@ -193,7 +210,8 @@ mod tests {
     use super::*;
     use arrow::array::{
         BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array,
-        Int32Builder, ListArray, MapBuilder, MapFieldNames, StringArray, StringBuilder, StructArray,
+        Int32Builder, ListArray, MapBuilder, MapFieldNames, StringArray, StringBuilder,
+        StructArray,
     };
     use arrow::datatypes::Int32Type;
     use std::sync::Arc;
@@ -224,16 +242,29 @@ mod tests {
     fn structs_of_every_kind_of_leaf() {
         let fields: Vec<(Arc<Field>, ArrayRef)> = [
             ("b", Arc::new(BooleanArray::from(vec![true])) as ArrayRef),
-            ("d", Arc::new(Decimal128Array::from(vec![12_345]).with_precision_and_scale(9, 3).unwrap())),
+            (
+                "d",
+                Arc::new(
+                    Decimal128Array::from(vec![12_345])
+                        .with_precision_and_scale(9, 3)
+                        .unwrap(),
+                ),
+            ),
             ("f", Arc::new(Float64Array::from(vec![f64::NAN]))),
             ("day", Arc::new(Date32Array::from(vec![0]))),
-            ("s \"q\"", Arc::new(StringArray::from(vec!["a\"\\\n\u{1}é"]))),
+            (
+                "s \"q\"",
+                Arc::new(StringArray::from(vec!["a\"\\\n\u{1}é"])),
+            ),
             ("x", Arc::new(BinaryArray::from(vec![&b"\x00\xab"[..]]))),
             ("n", Arc::new(StringArray::from(vec![None::<&str>]))),
         ]
         .into_iter()
         .map(|(name, array)| {
-            (Arc::new(Field::new(name, array.data_type().clone(), true)), array)
+            (
+                Arc::new(Field::new(name, array.data_type().clone(), true)),
+                array,
+            )
         })
         .collect();
         let array: ArrayRef = Arc::new(StructArray::from(fields));

@@ -12,4 +12,3 @@ mod value;
 
 pub(crate) use column::column_definition;
 pub(crate) use encoder::{RowEncoder, RowEncoding, align};
-pub(crate) use value::ValueError;

@@ -85,7 +85,11 @@ fn put_float<F: ryu::Float>(out: &mut Vec<u8>, value: F, finite: bool, nan: bool
 }
 
 /// JSON has no word for what is no number.
-fn put_json_float(out: &mut Vec<u8>, finite: bool, text: impl FnOnce(&mut Vec<u8>) -> Written) -> Written {
+fn put_json_float(
+    out: &mut Vec<u8>,
+    finite: bool,
+    text: impl FnOnce(&mut Vec<u8>) -> Written,
+) -> Written {
     if finite {
         return text(out);
     }
@@ -279,8 +283,16 @@ mod tests {
             (7, 0, "7"),
             (12, -3, "12000"),
             (0, -3, "0"),
-            (99_999_999_999_999_999_999_999_999_999_999_999_999, 38, "0.99999999999999999999999999999999999999"),
-            (-99_999_999_999_999_999_999_999_999_999_999_999_999, 0, "-99999999999999999999999999999999999999"),
+            (
+                99_999_999_999_999_999_999_999_999_999_999_999_999,
+                38,
+                "0.99999999999999999999999999999999999999",
+            ),
+            (
+                -99_999_999_999_999_999_999_999_999_999_999_999_999,
+                0,
+                "-99999999999999999999999999999999999999",
+            ),
         ];
         for (value, scale, expected) in cases {
             let array = Decimal128Array::from(vec![value]);

@@ -13,9 +13,11 @@ type Written = Result<(), ValueError>;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 fn put_hex(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend(bytes.iter().flat_map(|byte| {
-        [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]
-    }));
+    out.extend(
+        bytes
+            .iter()
+            .flat_map(|byte| [HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]),
+    );
 }
 
 pub(super) struct TextWriter<A>(pub A);
@@ -116,9 +118,18 @@ mod tests {
 
     #[test]
     fn text_and_bytes() {
-        assert_eq!(with_length(&TextWriter(&StringArray::from(vec!["é"]))), b"\x02\xc3\xa9");
-        assert_eq!(with_length(&TextWriter(&StringViewArray::from(vec!["ab"]))), b"\x02ab");
-        assert_eq!(with_length(&BytesWriter(&BinaryArray::from(vec![&b"\0\xff"[..]]))), b"\x02\0\xff");
+        assert_eq!(
+            with_length(&TextWriter(&StringArray::from(vec!["é"]))),
+            b"\x02\xc3\xa9"
+        );
+        assert_eq!(
+            with_length(&TextWriter(&StringViewArray::from(vec!["ab"]))),
+            b"\x02ab"
+        );
+        assert_eq!(
+            with_length(&BytesWriter(&BinaryArray::from(vec![&b"\0\xff"[..]]))),
+            b"\x02\0\xff"
+        );
         let long = "x".repeat(300);
         let bytes = with_length(&TextWriter(&StringArray::from(vec![long.as_str()])));
         assert_eq!(bytes[..4], [0xfc, 0x2c, 0x01, b'x']);

@@ -38,10 +38,18 @@ impl Day {
         // From March on, months are 30.6 days long, rounded: 0 is March.
         let month_from_march = (5 * of_year + 2) / 153;
         let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        let month = if month_from_march < 10 {
+            month_from_march + 3
+        } else {
+            month_from_march - 9
+        };
         let year = 400 * era + year_of_era + i64::from(month <= 2);
         match u16::try_from(year) {
-            Ok(year) if year <= 9999 => Ok(Self { year, month: month as u8, day: day as u8 }),
+            Ok(year) if year <= 9999 => Ok(Self {
+                year,
+                month: month as u8,
+                day: day as u8,
+            }),
             _ => Err(ValueError::YearOutOfRange { year }),
         }
     }
@@ -62,7 +70,11 @@ impl Day {
 
 /// Hours, minutes and seconds of a number of seconds within a day.
 fn clock(second_of_day: u32) -> (u32, u32, u32) {
-    (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60)
+    (
+        second_of_day / 3600,
+        second_of_day / 60 % 60,
+        second_of_day % 60,
+    )
 }
 
 fn put_clock_text(out: &mut Vec<u8>, second_of_day: u32, microsecond: u32, decimals: u8) {
@@ -161,21 +173,25 @@ pub(super) struct TimestampWriter<'a> {
 impl<'a> TimestampWriter<'a> {
     pub fn new(array: &'a ArrayRef, unit: TimeUnit) -> Result<Self, ValueError> {
         let ticks = match unit {
-            TimeUnit::Second => {
-                array.as_primitive_opt::<TimestampSecondType>().map(PrimitiveArray::values)
-            }
-            TimeUnit::Millisecond => {
-                array.as_primitive_opt::<TimestampMillisecondType>().map(PrimitiveArray::values)
-            }
-            TimeUnit::Microsecond => {
-                array.as_primitive_opt::<TimestampMicrosecondType>().map(PrimitiveArray::values)
-            }
-            TimeUnit::Nanosecond => {
-                array.as_primitive_opt::<TimestampNanosecondType>().map(PrimitiveArray::values)
-            }
+            TimeUnit::Second => array
+                .as_primitive_opt::<TimestampSecondType>()
+                .map(PrimitiveArray::values),
+            TimeUnit::Millisecond => array
+                .as_primitive_opt::<TimestampMillisecondType>()
+                .map(PrimitiveArray::values),
+            TimeUnit::Microsecond => array
+                .as_primitive_opt::<TimestampMicrosecondType>()
+                .map(PrimitiveArray::values),
+            TimeUnit::Nanosecond => array
+                .as_primitive_opt::<TimestampNanosecondType>()
+                .map(PrimitiveArray::values),
         }
         .ok_or_else(|| ValueError::NoMysqlType(array.data_type().to_string()))?;
-        Ok(Self { ticks, ticks_a_second: ticks_a_second(unit), decimals: decimals(unit) })
+        Ok(Self {
+            ticks,
+            ticks_a_second: ticks_a_second(unit),
+            decimals: decimals(unit),
+        })
     }
 
     fn parts(&self, row: usize) -> Result<(Day, u32, u32), ValueError> {
@@ -230,12 +246,12 @@ impl<'a> TimeWriter<'a> {
     pub fn new(array: &'a ArrayRef, unit: TimeUnit) -> Result<Self, ValueError> {
         let narrow = |values| Ticks::Narrow(values);
         let ticks = match unit {
-            TimeUnit::Second => {
-                array.as_primitive_opt::<Time32SecondType>().map(|times| narrow(times.values()))
-            }
-            TimeUnit::Millisecond => {
-                array.as_primitive_opt::<Time32MillisecondType>().map(|times| narrow(times.values()))
-            }
+            TimeUnit::Second => array
+                .as_primitive_opt::<Time32SecondType>()
+                .map(|times| narrow(times.values())),
+            TimeUnit::Millisecond => array
+                .as_primitive_opt::<Time32MillisecondType>()
+                .map(|times| narrow(times.values())),
             TimeUnit::Microsecond => array
                 .as_primitive_opt::<Time64MicrosecondType>()
                 .map(|times| Ticks::Wide(times.values())),
@@ -244,7 +260,11 @@ impl<'a> TimeWriter<'a> {
                 .map(|times| Ticks::Wide(times.values())),
         }
         .ok_or_else(|| ValueError::NoMysqlType(array.data_type().to_string()))?;
-        Ok(Self { ticks, ticks_a_second: ticks_a_second(unit), decimals: decimals(unit) })
+        Ok(Self {
+            ticks,
+            ticks_a_second: ticks_a_second(unit),
+            decimals: decimals(unit),
+        })
     }
 
     fn parts(&self, row: usize) -> (u32, u32) {
@@ -325,7 +345,10 @@ mod tests {
             assert_eq!(text(&DateWriter::milliseconds(&array)), expected);
         }
         let array = Date32Array::from(vec![14_899]);
-        assert_eq!(binary(&DateWriter::days(&array)), [4, 0xda, 0x07, 0x0a, 0x11]);
+        assert_eq!(
+            binary(&DateWriter::days(&array)),
+            [4, 0xda, 0x07, 0x0a, 0x11]
+        );
     }
 
     #[test]
@@ -358,12 +381,16 @@ mod tests {
                 "2010-10-17 19:27:30.007",
             ),
             (
-                Arc::new(TimestampMicrosecondArray::from(vec![seconds * 1_000_000 + 1])),
+                Arc::new(TimestampMicrosecondArray::from(vec![
+                    seconds * 1_000_000 + 1,
+                ])),
                 TimeUnit::Microsecond,
                 "2010-10-17 19:27:30.000001",
             ),
             (
-                Arc::new(TimestampNanosecondArray::from(vec![seconds * 1_000_000_000 + 1_999])),
+                Arc::new(TimestampNanosecondArray::from(vec![
+                    seconds * 1_000_000_000 + 1_999,
+                ])),
                 TimeUnit::Nanosecond,
                 "2010-10-17 19:27:30.000001",
             ),
@@ -374,15 +401,23 @@ mod tests {
             ),
         ];
         for (array, unit, expected) in &cases {
-            assert_eq!(text(&TimestampWriter::new(array, *unit).unwrap()), *expected);
+            assert_eq!(
+                text(&TimestampWriter::new(array, *unit).unwrap()),
+                *expected
+            );
         }
         let writer = TimestampWriter::new(&cases[2].0, TimeUnit::Microsecond).unwrap();
         assert_eq!(
             binary(&writer),
-            [0x0b, 0xda, 0x07, 0x0a, 0x11, 0x13, 0x1b, 0x1e, 0x01, 0, 0, 0]
+            [
+                0x0b, 0xda, 0x07, 0x0a, 0x11, 0x13, 0x1b, 0x1e, 0x01, 0, 0, 0
+            ]
         );
         let writer = TimestampWriter::new(&cases[0].0, TimeUnit::Second).unwrap();
-        assert_eq!(binary(&writer), [7, 0xda, 0x07, 0x0a, 0x11, 0x13, 0x1b, 0x1e]);
+        assert_eq!(
+            binary(&writer),
+            [7, 0xda, 0x07, 0x0a, 0x11, 0x13, 0x1b, 0x1e]
+        );
         let midnight: ArrayRef = Arc::new(TimestampSecondArray::from(vec![14_899 * 86_400]));
         let writer = TimestampWriter::new(&midnight, TimeUnit::Second).unwrap();
         assert_eq!(binary(&writer), [4, 0xda, 0x07, 0x0a, 0x11]);
@@ -393,7 +428,10 @@ mod tests {
         let array: ArrayRef = Arc::new(Time64MicrosecondArray::from(vec![70_050_000_001]));
         let writer = TimeWriter::new(&array, TimeUnit::Microsecond).unwrap();
         assert_eq!(text(&writer), "19:27:30.000001");
-        assert_eq!(binary(&writer), [12, 0, 0, 0, 0, 0, 0x13, 0x1b, 0x1e, 1, 0, 0, 0]);
+        assert_eq!(
+            binary(&writer),
+            [12, 0, 0, 0, 0, 0, 0x13, 0x1b, 0x1e, 1, 0, 0, 0]
+        );
         let array: ArrayRef = Arc::new(Time32SecondArray::from(vec![0]));
         let writer = TimeWriter::new(&array, TimeUnit::Second).unwrap();
         assert_eq!(text(&writer), "00:00:00");

@@ -59,7 +59,10 @@ const UUID_EXTENSION: &str = "arrow.uuid";
 /// Whether a field holds UUIDs.
 pub(super) fn is_uuid(field: &Field) -> bool {
     matches!(field.data_type(), DataType::FixedSizeBinary(16))
-        && field.metadata().get(EXTENSION_NAME).is_some_and(|name| name == UUID_EXTENSION)
+        && field
+            .metadata()
+            .get(EXTENSION_NAME)
+            .is_some_and(|name| name == UUID_EXTENSION)
 }
 
 /// The writer for an array of `field`'s type.
@@ -82,18 +85,22 @@ pub(super) fn value_writer<'a>(
         D::Float16 => Box::new(FloatWriter(array.as_primitive::<Float16Type>())),
         D::Float32 => Box::new(FloatWriter(array.as_primitive::<Float32Type>())),
         D::Float64 => Box::new(FloatWriter(array.as_primitive::<Float64Type>())),
-        D::Decimal32(_, scale) => {
-            Box::new(DecimalWriter::new(array.as_primitive::<Decimal32Type>(), *scale))
-        }
-        D::Decimal64(_, scale) => {
-            Box::new(DecimalWriter::new(array.as_primitive::<Decimal64Type>(), *scale))
-        }
-        D::Decimal128(_, scale) => {
-            Box::new(DecimalWriter::new(array.as_primitive::<Decimal128Type>(), *scale))
-        }
-        D::Decimal256(_, scale) => {
-            Box::new(WideDecimalWriter::new(array.as_primitive::<Decimal256Type>(), *scale))
-        }
+        D::Decimal32(_, scale) => Box::new(DecimalWriter::new(
+            array.as_primitive::<Decimal32Type>(),
+            *scale,
+        )),
+        D::Decimal64(_, scale) => Box::new(DecimalWriter::new(
+            array.as_primitive::<Decimal64Type>(),
+            *scale,
+        )),
+        D::Decimal128(_, scale) => Box::new(DecimalWriter::new(
+            array.as_primitive::<Decimal128Type>(),
+            *scale,
+        )),
+        D::Decimal256(_, scale) => Box::new(WideDecimalWriter::new(
+            array.as_primitive::<Decimal256Type>(),
+            *scale,
+        )),
         D::Date32 => Box::new(DateWriter::days(array.as_primitive::<Date32Type>())),
         D::Date64 => Box::new(DateWriter::milliseconds(array.as_primitive::<Date64Type>())),
         D::Timestamp(unit, _) => Box::new(TimestampWriter::new(array, *unit)?),

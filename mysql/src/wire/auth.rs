@@ -64,12 +64,20 @@ mod tests {
     fn nonces_differ_and_hold_no_forbidden_byte() {
         let nonces: Vec<Nonce> = (0..200).map(|_| random_nonce()).collect();
         assert_ne!(nonces[0], nonces[1]);
-        assert!(nonces.iter().flatten().all(|byte| (1..=127).contains(byte) && *byte != b'$'));
+        assert!(
+            nonces
+                .iter()
+                .flatten()
+                .all(|byte| (1..=127).contains(byte) && *byte != b'$')
+        );
     }
 
     #[test]
     fn plugins_by_name() {
-        assert_eq!(AuthPlugin::from_name(b"mysql_native_password"), Some(AuthPlugin::Native));
+        assert_eq!(
+            AuthPlugin::from_name(b"mysql_native_password"),
+            Some(AuthPlugin::Native)
+        );
         assert_eq!(AuthPlugin::from_name(b"mysql_clear_password"), None);
         assert!(AuthPlugin::CachingSha2.is_empty_password(b"\0"));
         assert!(!AuthPlugin::Native.is_empty_password(b"\0"));

@@ -8,7 +8,10 @@ pub(crate) enum Command<'a> {
     Quit,
     InitDb(&'a [u8]),
     Query(&'a [u8]),
-    FieldList { table: &'a [u8], wildcard: &'a [u8] },
+    FieldList {
+        table: &'a [u8],
+        wildcard: &'a [u8],
+    },
     Statistics,
     ProcessInfo,
     ProcessKill(u32),
@@ -16,12 +19,23 @@ pub(crate) enum Command<'a> {
     /// The payload after the command byte: it is parsed as the handshake's is.
     ChangeUser(&'a [u8]),
     Prepare(&'a [u8]),
-    Execute { statement: u32, cursor: CursorType, parameters: &'a [u8] },
-    SendLongData { statement: u32, parameter: u16, data: &'a [u8] },
+    Execute {
+        statement: u32,
+        cursor: CursorType,
+        parameters: &'a [u8],
+    },
+    SendLongData {
+        statement: u32,
+        parameter: u16,
+        data: &'a [u8],
+    },
     CloseStatement(u32),
     ResetStatement(u32),
     SetMultiStatements(bool),
-    Fetch { statement: u32, rows: u32 },
+    Fetch {
+        statement: u32,
+        rows: u32,
+    },
     ResetConnection,
     /// Anything else, by its number.
     Unknown(u8),
@@ -45,7 +59,10 @@ impl<'a> Command<'a> {
             0x03 => Self::Query(parser.rest()),
             0x04 => {
                 let table = parser.nul_terminated();
-                Self::FieldList { table, wildcard: parser.rest() }
+                Self::FieldList {
+                    table,
+                    wildcard: parser.rest(),
+                }
             }
             0x09 => Self::Statistics,
             0x0a => Self::ProcessInfo,
@@ -62,7 +79,11 @@ impl<'a> Command<'a> {
                     _ => CursorType::ReadOnly,
                 };
                 parser.u32()?; // iterations: always 1
-                Self::Execute { statement, cursor, parameters: parser.rest() }
+                Self::Execute {
+                    statement,
+                    cursor,
+                    parameters: parser.rest(),
+                }
             }
             0x18 => Self::SendLongData {
                 statement: parser.u32()?,
@@ -76,7 +97,10 @@ impl<'a> Command<'a> {
                 1 => Self::SetMultiStatements(false),
                 _ => Self::Unknown(0x1b),
             },
-            0x1c => Self::Fetch { statement: parser.u32()?, rows: parser.u32()? },
+            0x1c => Self::Fetch {
+                statement: parser.u32()?,
+                rows: parser.u32()?,
+            },
             0x1f => Self::ResetConnection,
             other => Self::Unknown(other),
         })
@@ -92,7 +116,13 @@ mod tests {
         let cases: [(&[u8], Command<'_>); 9] = [
             (b"\x01", Command::Quit),
             (b"\x03select 1", Command::Query(b"select 1")),
-            (b"\x04t\0%", Command::FieldList { table: b"t", wildcard: b"%" }),
+            (
+                b"\x04t\0%",
+                Command::FieldList {
+                    table: b"t",
+                    wildcard: b"%",
+                },
+            ),
             (b"\x0c\x07\x00\x00\x00", Command::ProcessKill(7)),
             (
                 b"\x17\x02\x00\x00\x00\x01\x01\x00\x00\x00\x00",
@@ -104,10 +134,20 @@ mod tests {
             ),
             (
                 b"\x18\x02\x00\x00\x00\x01\x00ab",
-                Command::SendLongData { statement: 2, parameter: 1, data: b"ab" },
+                Command::SendLongData {
+                    statement: 2,
+                    parameter: 1,
+                    data: b"ab",
+                },
             ),
             (b"\x1b\x01\x00", Command::SetMultiStatements(false)),
-            (b"\x1c\x02\x00\x00\x00\x64\x00\x00\x00", Command::Fetch { statement: 2, rows: 100 }),
+            (
+                b"\x1c\x02\x00\x00\x00\x64\x00\x00\x00",
+                Command::Fetch {
+                    statement: 2,
+                    rows: 100,
+                },
+            ),
             (b"\x1d", Command::Unknown(0x1d)),
         ];
         for (bytes, expected) in cases {

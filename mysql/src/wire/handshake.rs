@@ -52,7 +52,10 @@ pub(crate) struct Login {
 pub(crate) enum FirstAnswer {
     /// It wants TLS before it says anything else.
     UpgradeToTls,
-    Login { capabilities: Capabilities, login: Login },
+    Login {
+        capabilities: Capabilities,
+        login: Login,
+    },
 }
 
 impl FirstAnswer {
@@ -93,7 +96,12 @@ impl FirstAnswer {
         // Connection attributes may follow; nothing here depends on them.
         Ok(Self::Login {
             capabilities: asked.both(offered),
-            login: Login { user, auth_answer, database, plugin },
+            login: Login {
+                user,
+                auth_answer,
+                database,
+                plugin,
+            },
         })
     }
 }
@@ -118,7 +126,12 @@ impl Login {
                 plugin = Some(parser.nul_terminated().to_vec());
             }
         }
-        Ok(Self { user, auth_answer, database, plugin })
+        Ok(Self {
+            user,
+            auth_answer,
+            database,
+            plugin,
+        })
     }
 }
 
@@ -224,7 +237,10 @@ mod tests {
 
     #[test]
     fn garbage_is_refused_and_never_panics() {
-        assert!(FirstAnswer::parse(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", Capabilities::OFFERED).is_err());
+        assert!(
+            FirstAnswer::parse(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", Capabilities::OFFERED)
+                .is_err()
+        );
         let whole = first_answer(Capabilities::OFFERED.0, b"root\0\x20abc");
         for length in 0..whole.len() {
             // Cut anywhere: an error or a login without what is missing, no panic.

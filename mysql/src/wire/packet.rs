@@ -25,8 +25,9 @@ pub(crate) enum PacketError {
 
 /// Puts payloads together from the bytes that arrive.
 ///
-/// Memory follows what has arrived, never what a header claims: a payload over the limit is refused
-/// when its header is seen.
+/// Memory follows what has arrived, never what a header claims. A payload over the limit is refused
+/// when its header is seen; or it is read to its end without being kept, so that a client that is
+/// still sending it can be told (it would not read an answer before it has sent all).
 #[derive(Debug)]
 pub(crate) struct PacketDecoder {
     buffer: BytesMut,
@@ -34,6 +35,19 @@ pub(crate) struct PacketDecoder {
     parts: BytesMut,
     sequence: u8,
     max_payload: usize,
+    /// The most bytes of a payload over the limit that are read and forgotten.
+    max_skipped: usize,
+    skip: Option<Skip>,
+}
+
+/// How far a payload over the limit has been skipped.
+#[derive(Debug)]
+struct Skip {
+    /// Bytes of its current packet that have not arrived.
+    left: usize,
+    /// No packet follows the current one.
+    last: bool,
+    total: usize,
 }
 
 impl PacketDecoder {
@@ -43,11 +57,15 @@ impl PacketDecoder {
             parts: BytesMut::new(),
             sequence: 0,
             max_payload: max_payload_bytes,
+            max_skipped: 0,
+            skip: None,
         }
     }
 
-    pub fn set_max_payload(&mut self, bytes: usize) {
-        self.max_payload = bytes;
+    /// Sets the limit of a payload, and of what is skipped of a larger one.
+    pub fn set_limits(&mut self, max_payload_bytes: usize, max_skipped_bytes: usize) {
+        self.max_payload = max_payload_bytes;
+        self.max_skipped = max_skipped_bytes;
     }
 
     /// Where bytes from the peer are appended.
@@ -73,25 +91,53 @@ impl PacketDecoder {
     /// The next whole payload, or `None` until more bytes have arrived.
     pub fn next_payload(&mut self) -> Result<Option<Bytes>, PacketError> {
         loop {
+            if let Some(skip) = &mut self.skip {
+                let arrived = skip.left.min(self.buffer.len());
+                self.buffer.advance(arrived);
+                skip.left -= arrived;
+                if skip.left > 0 {
+                    return Ok(None);
+                }
+                if skip.last || skip.total > self.max_skipped {
+                    self.skip = None;
+                    return Err(PacketError::TooLarge {
+                        limit: self.max_payload,
+                    });
+                }
+            }
             if self.buffer.len() < HEADER {
                 return Ok(None);
             }
             let length =
                 u32::from_le_bytes([self.buffer[0], self.buffer[1], self.buffer[2], 0]) as usize;
-            let sequence = self.buffer[3];
-            if sequence != self.sequence {
-                return Err(PacketError::OutOfOrder { expected: self.sequence, found: sequence });
+            let (expected, found) = (self.sequence, self.buffer[3]);
+            if found != expected {
+                self.sequence = found.wrapping_add(1);
+                return Err(PacketError::OutOfOrder { expected, found });
             }
-            if self.parts.len() + length > self.max_payload {
-                return Err(PacketError::TooLarge { limit: self.max_payload });
-            }
-            if self.buffer.len() < HEADER + length {
+            let last = length < MAX_PACKET_PAYLOAD;
+            let too_large = self.parts.len() + length > self.max_payload;
+            if !too_large && self.skip.is_none() && self.buffer.len() < HEADER + length {
                 return Ok(None);
             }
             self.sequence = self.sequence.wrapping_add(1);
             self.buffer.advance(HEADER);
+            if too_large || self.skip.is_some() {
+                let before = self.skip.take().map_or(0, |skip| skip.total);
+                self.parts = BytesMut::new();
+                if self.max_skipped == 0 {
+                    return Err(PacketError::TooLarge {
+                        limit: self.max_payload,
+                    });
+                }
+                self.skip = Some(Skip {
+                    left: length,
+                    last,
+                    total: before + length,
+                });
+                continue;
+            }
             let part = self.buffer.split_to(length);
-            let last = length < MAX_PACKET_PAYLOAD;
             if last && self.parts.is_empty() {
                 return Ok(Some(part.freeze()));
             }
@@ -162,6 +208,7 @@ impl PacketEncoder {
     }
 
     /// Frames one whole payload.
+    #[cfg(test)]
     pub fn put(&mut self, payload: &[u8]) {
         let start = self.begin();
         self.buffer.extend_from_slice(payload);
@@ -248,14 +295,20 @@ mod tests {
         encoder.put(b"one");
         encoder.put(b"");
         encoder.put(b"three");
-        assert_eq!(decode(encoder.bytes(), 100, 1).unwrap(), ["one", "", "three"]);
+        assert_eq!(
+            decode(encoder.bytes(), 100, 1).unwrap(),
+            ["one", "", "three"]
+        );
     }
 
     #[test]
     fn a_wrong_sequence_number_is_refused() {
         assert_eq!(
             decode(&[1, 0, 0, 3, 0], 100, 5),
-            Err(PacketError::OutOfOrder { expected: 0, found: 3 })
+            Err(PacketError::OutOfOrder {
+                expected: 0,
+                found: 3
+            })
         );
     }
 
@@ -270,8 +323,32 @@ mod tests {
         encoder.put(&vec![0; MAX_PACKET_PAYLOAD + 10]);
         assert_eq!(
             decode(encoder.bytes(), MAX_PACKET_PAYLOAD + 9, 1 << 20),
-            Err(PacketError::TooLarge { limit: MAX_PACKET_PAYLOAD + 9 })
+            Err(PacketError::TooLarge {
+                limit: MAX_PACKET_PAYLOAD + 9
+            })
         );
+    }
+
+    #[test]
+    fn a_payload_over_the_limit_may_be_skipped_to_its_end() {
+        let mut encoder = PacketEncoder::default();
+        encoder.put(&vec![0; 2 * MAX_PACKET_PAYLOAD + 10]);
+        for (max_skipped, sequence) in [(usize::MAX, 3), (MAX_PACKET_PAYLOAD, 2)] {
+            let mut decoder = PacketDecoder::new(100);
+            decoder.set_limits(100, max_skipped);
+            let mut result = Ok(None);
+            for piece in encoder.bytes().chunks(1 << 20) {
+                assert_eq!(result, Ok(None), "it is not over");
+                decoder.buffer().extend_from_slice(piece);
+                result = decoder.next_payload();
+                assert!(decoder.buffered() <= 1 << 20, "nothing is kept");
+                if result.is_err() {
+                    break;
+                }
+            }
+            assert_eq!(result, Err(PacketError::TooLarge { limit: 100 }));
+            assert_eq!(decoder.next_sequence(), sequence);
+        }
     }
 
     #[test]

@@ -24,7 +24,11 @@ pub(crate) enum ParameterValue {
     Blob(Vec<u8>),
     Date(Date),
     DateTime(Date, Clock),
-    Time { negative: bool, days: u32, clock: Clock },
+    Time {
+        negative: bool,
+        days: u32,
+        clock: Clock,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,7 +76,10 @@ pub(crate) fn parse_parameters(
         let bound = parser.bytes(2 * count)?;
         *types = bound
             .chunks_exact(2)
-            .map(|pair| ParameterType { number: pair[0], unsigned: pair[1] & 0x80 != 0 })
+            .map(|pair| ParameterType {
+                number: pair[0],
+                unsigned: pair[1] & 0x80 != 0,
+            })
             .collect();
     } else if types.len() != count {
         return Err(ParameterError::NoTypes);
@@ -80,7 +87,11 @@ pub(crate) fn parse_parameters(
     let mut values = Vec::with_capacity(count);
     for (index, bound) in types.iter().enumerate() {
         let value = if let Some(data) = long_data.get_mut(index).and_then(Option::take) {
-            if is_blob(bound.number) { ParameterValue::Blob(data) } else { ParameterValue::Text(data) }
+            if is_blob(bound.number) {
+                ParameterValue::Blob(data)
+            } else {
+                ParameterValue::Text(data)
+            }
         } else if nulls[index / 8] & (1 << (index % 8)) != 0 {
             ParameterValue::Null
         } else {
@@ -100,7 +111,11 @@ fn parse_value(
     bound: ParameterType,
 ) -> Result<ParameterValue, ParameterError> {
     let integer = |signed: i64, unsigned: u64| {
-        if bound.unsigned { ParameterValue::UInt(unsigned) } else { ParameterValue::Int(signed) }
+        if bound.unsigned {
+            ParameterValue::UInt(unsigned)
+        } else {
+            ParameterValue::Int(signed)
+        }
     };
     Ok(match bound.number {
         1 => {
@@ -139,7 +154,11 @@ fn parse_date_time(parser: &mut Parser<'_>, is_date: bool) -> Result<ParameterVa
         return Err(Malformed("a date of a length that dates do not have"));
     }
     if length >= 4 {
-        date = Date { year: parser.u16()?, month: parser.u8()?, day: parser.u8()? };
+        date = Date {
+            year: parser.u16()?,
+            month: parser.u8()?,
+            day: parser.u8()?,
+        };
     }
     if length >= 7 {
         clock.hour = parser.u8()?;
@@ -173,7 +192,11 @@ fn parse_time(parser: &mut Parser<'_>) -> Result<ParameterValue, Malformed> {
     if length == 12 {
         clock.microsecond = parser.u32()?;
     }
-    Ok(ParameterValue::Time { negative, days, clock })
+    Ok(ParameterValue::Time {
+        negative,
+        days,
+        clock,
+    })
 }
 
 #[cfg(test)]
@@ -181,7 +204,11 @@ mod tests {
     use super::*;
     use rand::{Rng, SeedableRng};
 
-    fn parse_one(number: u8, unsigned: bool, value: &[u8]) -> Result<ParameterValue, ParameterError> {
+    fn parse_one(
+        number: u8,
+        unsigned: bool,
+        value: &[u8],
+    ) -> Result<ParameterValue, ParameterError> {
         let mut payload = vec![0, 1, number, if unsigned { 0x80 } else { 0 }];
         payload.extend_from_slice(value);
         parse_parameters(&payload, 1, &mut vec![], &mut [None]).map(|mut values| values.remove(0))
@@ -189,15 +216,29 @@ mod tests {
 
     #[test]
     fn each_type_by_its_documented_bytes() {
-        let date = Date { year: 2010, month: 10, day: 17 };
-        let clock = |microsecond| Clock { hour: 19, minute: 27, second: 30, microsecond };
+        let date = Date {
+            year: 2010,
+            month: 10,
+            day: 17,
+        };
+        let clock = |microsecond| Clock {
+            hour: 19,
+            minute: 27,
+            second: 30,
+            microsecond,
+        };
         let cases: Vec<(u8, bool, &[u8], ParameterValue)> = vec![
             (1, false, &[0xff], ParameterValue::Int(-1)),
             (1, true, &[0xff], ParameterValue::UInt(255)),
             (2, false, &[0x00, 0x80], ParameterValue::Int(-32_768)),
             (3, false, &[1, 0, 0, 0], ParameterValue::Int(1)),
             (8, true, &[0xff; 8], ParameterValue::UInt(u64::MAX)),
-            (4, false, &[0x33, 0x33, 0x23, 0x41], ParameterValue::Float(10.2)),
+            (
+                4,
+                false,
+                &[0x33, 0x33, 0x23, 0x41],
+                ParameterValue::Float(10.2),
+            ),
             (
                 5,
                 false,
@@ -205,14 +246,31 @@ mod tests {
                 ParameterValue::Double(10.2),
             ),
             (6, false, &[], ParameterValue::Null),
-            (246, false, b"\x051.250", ParameterValue::Decimal(b"1.250".to_vec())),
+            (
+                246,
+                false,
+                b"\x051.250",
+                ParameterValue::Decimal(b"1.250".to_vec()),
+            ),
             (253, false, b"\x02hi", ParameterValue::Text(b"hi".to_vec())),
-            (252, false, b"\x02\xff\x00", ParameterValue::Blob(vec![0xff, 0])),
-            (10, false, &[4, 0xda, 0x07, 0x0a, 0x11], ParameterValue::Date(date)),
+            (
+                252,
+                false,
+                b"\x02\xff\x00",
+                ParameterValue::Blob(vec![0xff, 0]),
+            ),
+            (
+                10,
+                false,
+                &[4, 0xda, 0x07, 0x0a, 0x11],
+                ParameterValue::Date(date),
+            ),
             (
                 12,
                 false,
-                &[0x0b, 0xda, 0x07, 0x0a, 0x11, 0x13, 0x1b, 0x1e, 0x01, 0, 0, 0],
+                &[
+                    0x0b, 0xda, 0x07, 0x0a, 0x11, 0x13, 0x1b, 0x1e, 0x01, 0, 0, 0,
+                ],
                 ParameterValue::DateTime(date, clock(1)),
             ),
             (
@@ -231,13 +289,21 @@ mod tests {
                 11,
                 false,
                 &[0x0c, 1, 0x78, 0, 0, 0, 0x13, 0x1b, 0x1e, 1, 0, 0, 0],
-                ParameterValue::Time { negative: true, days: 120, clock: clock(1) },
+                ParameterValue::Time {
+                    negative: true,
+                    days: 120,
+                    clock: clock(1),
+                },
             ),
             (
                 11,
                 false,
                 &[0],
-                ParameterValue::Time { negative: false, days: 0, clock: Clock::default() },
+                ParameterValue::Time {
+                    negative: false,
+                    days: 0,
+                    clock: Clock::default(),
+                },
             ),
         ];
         for (number, unsigned, bytes, expected) in cases {
@@ -263,13 +329,20 @@ mod tests {
         let again = [0b101, 0, 8, 0, 0, 0];
         assert_eq!(
             parse_parameters(&again, 3, &mut types, &mut long_data),
-            Ok(vec![ParameterValue::Null, ParameterValue::Int(8), ParameterValue::Null])
+            Ok(vec![
+                ParameterValue::Null,
+                ParameterValue::Int(8),
+                ParameterValue::Null
+            ])
         );
         assert_eq!(
             parse_parameters(&[0, 0, 1], 1, &mut vec![], &mut [None]),
             Err(ParameterError::NoTypes)
         );
-        assert_eq!(parse_one(200, false, &[]), Err(ParameterError::UnknownType(200)));
+        assert_eq!(
+            parse_one(200, false, &[]),
+            Err(ParameterError::UnknownType(200))
+        );
     }
 
     #[test]

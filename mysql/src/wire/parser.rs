@@ -107,7 +107,10 @@ mod tests {
             (&[0xfd, 0x00, 0x00, 0x01], 65_536),
             (&[0xfd, 0xff, 0xff, 0xff], 16_777_215),
             (&[0xfe, 0, 0, 0, 1, 0, 0, 0, 0], 16_777_216),
-            (&[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], u64::MAX),
+            (
+                &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+                u64::MAX,
+            ),
             (&[0xfc, 0x01, 0x00], 1),
         ];
         for (bytes, expected) in cases {
@@ -117,14 +120,25 @@ mod tests {
 
     #[test]
     fn what_is_cut_short_is_an_error() {
-        let cases: [&[u8]; 7] =
-            [&[], &[0xfb], &[0xff], &[0xfc, 1], &[0xfd, 1, 2], &[0xfe, 1, 2, 3], &[0xfe]];
+        let cases: [&[u8]; 7] = [
+            &[],
+            &[0xfb],
+            &[0xff],
+            &[0xfc, 1],
+            &[0xfd, 1, 2],
+            &[0xfe, 1, 2, 3],
+            &[0xfe],
+        ];
         for bytes in cases {
             assert!(Parser::new(bytes).lenenc_int().is_err(), "{bytes:x?}");
         }
         assert!(Parser::new(&[5, b'a']).lenenc_bytes().is_err());
         // A claim of 2^64-1 bytes must not be believed.
-        assert!(Parser::new(&[0xfe, 255, 255, 255, 255, 255, 255, 255, 255]).lenenc_bytes().is_err());
+        assert!(
+            Parser::new(&[0xfe, 255, 255, 255, 255, 255, 255, 255, 255])
+                .lenenc_bytes()
+                .is_err()
+        );
     }
 
     #[test]

@@ -24,7 +24,15 @@ pub(crate) fn put_ok(out: &mut Vec<u8>, ok: &Ok<'_>) {
 pub(crate) fn put_end(out: &mut Vec<u8>, client: Capabilities, status: Status, warnings: u16) {
     out.push(0xfe);
     if client.has(Capabilities::DEPRECATE_EOF) {
-        put_ok_body(out, &Ok { affected_rows: 0, status, warnings, info: "" });
+        put_ok_body(
+            out,
+            &Ok {
+                affected_rows: 0,
+                status,
+                warnings,
+                info: "",
+            },
+        );
     } else {
         out.extend_from_slice(&warnings.to_le_bytes());
         out.extend_from_slice(&status.0.to_le_bytes());
@@ -70,10 +78,21 @@ mod tests {
     #[test]
     fn ok_with_and_without_info() {
         let mut out = vec![];
-        put_ok(&mut out, &Ok { status: Status::AUTOCOMMIT, ..Ok::default() });
+        put_ok(
+            &mut out,
+            &Ok {
+                status: Status::AUTOCOMMIT,
+                ..Ok::default()
+            },
+        );
         assert_eq!(out, [0, 0, 0, 2, 0, 0, 0]);
         out.clear();
-        let ok = Ok { affected_rows: 300, status: Status::AUTOCOMMIT, warnings: 1, info: "hi" };
+        let ok = Ok {
+            affected_rows: 300,
+            status: Status::AUTOCOMMIT,
+            warnings: 1,
+            info: "hi",
+        };
         put_ok(&mut out, &ok);
         assert_eq!(out, [0, 0xfc, 0x2c, 0x01, 0, 2, 0, 1, 0, 2, b'h', b'i']);
     }

@@ -5,7 +5,6 @@
 pub(crate) struct Status(pub u16);
 
 impl Status {
-    pub const IN_TRANSACTION: Self = Self(0x0001);
     pub const AUTOCOMMIT: Self = Self(0x0002);
     pub const MORE_RESULTS: Self = Self(0x0008);
     pub const CURSOR_EXISTS: Self = Self(0x0040);
