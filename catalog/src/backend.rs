@@ -70,7 +70,7 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
 }
 
 /// A table as a catalog knows it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct TablePointer {
     /// The current metadata file.
     pub(crate) metadata_location: Option<String>,

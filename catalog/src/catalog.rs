@@ -1,6 +1,7 @@
 //! One catalog: databases, tables, and what is done to them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::sync::Arc;
 
 use iceberg::spec::TableMetadataRef;
@@ -14,7 +15,7 @@ use crate::name::TableName;
 use crate::near_names::near_names;
 use crate::pinned::PinnedTable;
 use crate::purge::purge_table;
-use crate::secrets::shown_properties;
+use crate::secrets::{Masked, shown_properties};
 use crate::storage::{StorageDescriptor, Stores};
 
 /// The longest name of a database or table, in characters; SQL catalogs keep names in columns of this width.
@@ -26,7 +27,6 @@ pub struct Catalog {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
     name: String,
     properties: BTreeMap<String, String>,
@@ -34,6 +34,15 @@ struct Inner {
     stores: Arc<Stores>,
     cache: Arc<MetadataCache>,
     scope: Arc<str>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Catalog")
+            .field("name", &self.name)
+            .field("properties", &Masked(&self.properties))
+            .finish_non_exhaustive()
+    }
 }
 
 impl Catalog {

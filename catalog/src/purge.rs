@@ -1,11 +1,13 @@
 //! Deleting the files of a table that was dropped.
 
+use std::path::{Path, PathBuf};
+
 use futures::StreamExt;
 use object_store::ObjectStoreExt;
 
 use crate::error::{CatalogError, Result};
 use crate::pinned::PinnedTable;
-use crate::storage::{location_to_path, store_error};
+use crate::storage::{TableStorage, location_to_path, store_error};
 
 /// The fewest path segments, scheme and bucket included, that a location needs before everything below it is deleted.
 const MIN_DEPTH: usize = 3;
@@ -32,20 +34,30 @@ pub(crate) async fn purge_table(table: &PinnedTable) -> Result<()> {
         }
     }
     drop(listed);
-    if table.storage().descriptor.is_local() {
-        remove_empty_directories(path.as_ref().trim_start_matches("file")).await;
-    }
+    remove_empty_directories(table.storage(), location).await;
     left.map_or(Ok(()), Err)
 }
 
 /// Local files leave directories behind, which object stores do not have. Those that are not empty are kept.
-async fn remove_empty_directories(directory: &str) {
-    let directory = std::path::PathBuf::from(directory);
-    let removed = tokio::task::spawn_blocking(move || remove_empty(&directory));
-    let _ = removed.await;
+pub(crate) async fn remove_empty_directories(storage: &TableStorage, location: &str) {
+    if !storage.descriptor.is_local() {
+        return;
+    }
+    let Ok(path) = location_to_path(location) else {
+        return;
+    };
+    let Some(directory) = path
+        .as_ref()
+        .strip_prefix("file/")
+        .map(|rest| PathBuf::from(format!("/{rest}")))
+    else {
+        return;
+    };
+    // What cannot be removed harms nobody.
+    let _ = tokio::task::spawn_blocking(move || remove_empty(&directory)).await;
 }
 
-fn remove_empty(directory: &std::path::Path) {
+fn remove_empty(directory: &Path) {
     let Ok(children) = std::fs::read_dir(directory) else {
         return;
     };

@@ -75,6 +75,7 @@ impl Catalogs {
             }
         }
         for (name, properties) in &settings.catalogs {
+            check_catalog_name(name)?;
             let catalog = catalogs.build(name, properties.clone())?;
             catalogs.insert(catalog, Origin::Configuration);
         }

@@ -1,6 +1,7 @@
 //! Which properties are secrets, and how they are shown.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What stands in for a secret wherever properties are shown.
 pub const MASK: &str = "******";
@@ -34,6 +35,21 @@ pub(crate) fn shown_value<'a>(key: &str, value: &'a str) -> &'a str {
         MASK
     } else {
         value
+    }
+}
+
+/// Shows properties in debug output, secrets masked.
+pub(crate) struct Masked<'a>(pub(crate) &'a BTreeMap<String, String>);
+
+impl fmt::Debug for Masked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map()
+            .entries(
+                self.0
+                    .iter()
+                    .map(|(key, value)| (key, shown_value(key, value))),
+            )
+            .finish()
     }
 }
 

@@ -1,13 +1,15 @@
 //! Settings of the catalogs, filled in by the configuration of the process.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::secrets::Masked;
 use crate::storage::StoreSettings;
 
 /// Where the catalogs are, and how much of their metadata is kept in memory.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct CatalogSettings {
     /// The data directory: `catalog.db`, `warehouse/` and `catalogs.json` live here. Made if it is not there.
     pub data_dir: PathBuf,
@@ -21,6 +23,23 @@ pub struct CatalogSettings {
     pub catalogs: BTreeMap<String, BTreeMap<String, String>>,
     /// Time limits and retries of stores and catalog servers.
     pub store: StoreSettings,
+}
+
+impl fmt::Debug for CatalogSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let catalogs: BTreeMap<&str, Masked<'_>> = self
+            .catalogs
+            .iter()
+            .map(|(name, properties)| (name.as_str(), Masked(properties)))
+            .collect();
+        f.debug_struct("CatalogSettings")
+            .field("data_dir", &self.data_dir)
+            .field("metadata_cache_bytes", &self.metadata_cache_bytes)
+            .field("freshness", &self.freshness)
+            .field("catalogs", &catalogs)
+            .field("store", &self.store)
+            .finish()
+    }
 }
 
 impl CatalogSettings {

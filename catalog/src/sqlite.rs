@@ -4,6 +4,7 @@
 //! pointer with one conditional UPDATE, which is the compare-and-swap.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use crate::metadata_file::metadata_text;
 use crate::metadata_location::{first_metadata_location, next_metadata_location};
 use crate::name::TableName;
 use crate::pinned::PinnedTable;
+use crate::secrets::Masked;
 use crate::storage::{StorageDescriptor, Stores, TableStorage, delete_files, write_new_file};
 
 /// How long a statement waits for another process that writes.
@@ -34,7 +36,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 const EXISTS_PROPERTY: &str = "exists";
 
 /// What a [`SqliteBackend`] is made of.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct SqliteConfig {
     /// The catalog's name in Tarn.
     pub(crate) catalog: String,
@@ -46,6 +48,16 @@ pub(crate) struct SqliteConfig {
     pub(crate) own: bool,
     /// The catalog's properties, among them its storage's.
     pub(crate) properties: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for SqliteConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteConfig")
+            .field("catalog", &self.catalog)
+            .field("file", &self.file)
+            .field("properties", &Masked(&self.properties))
+            .finish_non_exhaustive()
+    }
 }
 
 /// See the module.
@@ -393,11 +405,9 @@ impl Backend for SqliteBackend {
                 let parent = match (properties.get("location"), &self.config.warehouse) {
                     (Some(location), _) => location.trim_end_matches('/').to_string(),
                     (None, Some(warehouse)) => {
-                        format!(
-                            "{}/{}",
-                            warehouse.trim_end_matches('/'),
-                            table.database.replace('.', "/")
-                        )
+                        let levels: Vec<String> =
+                            table.database.split('.').map(directory_name).collect();
+                        format!("{}/{}", warehouse.trim_end_matches('/'), levels.join("/"))
                     }
                     (None, None) => {
                         return Err(CatalogError::InvalidTable {
@@ -411,11 +421,8 @@ impl Backend for SqliteBackend {
                     }
                 };
                 // A table dropped without purge leaves its files; one of the same name must not share their place.
-                format!(
-                    "{parent}/{}-{}",
-                    table.table,
-                    &uuid::Uuid::new_v4().simple().to_string()[..8]
-                )
+                let id = uuid::Uuid::new_v4().simple().to_string();
+                format!("{parent}/{}-{}", directory_name(&table.table), &id[..8])
             }
         };
         let storage = self.stores.storage(self.descriptor(&location)?)?;
@@ -541,6 +548,19 @@ impl Backend for SqliteBackend {
     fn purges(&self) -> bool {
         false
     }
+}
+
+/// A name as a part of a location: characters that some reader would take for part of a URL's syntax are replaced, and
+/// it is short enough for every file system. It need not be unique.
+fn directory_name(name: &str) -> String {
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
+            c
+        } else {
+            '_'
+        }
+    };
+    name.chars().take(100).map(safe).collect()
 }
 
 /// The metadata after `updates`.

@@ -41,6 +41,16 @@ pub(crate) enum Target {
     New(StagedTable),
 }
 
+impl Target {
+    /// The location, if the table is not there yet.
+    pub(crate) fn new_table_location(&self) -> Option<String> {
+        match self {
+            Target::Table(_) => None,
+            Target::New(staged) => Some(staged.metadata.location().to_string()),
+        }
+    }
+}
+
 /// Makes the files visible; gives the snapshot's id, or `None` if no snapshot was needed. If it fails, nothing of what
 /// it wrote itself is left; the data files are the caller's.
 pub(crate) async fn commit(

@@ -5,6 +5,7 @@
 //! longest is ended. So a few partitions make a few well-filled files, however their rows are mixed, and very many
 //! partitions make more and smaller files instead of taking more memory.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch};
@@ -29,7 +30,7 @@ pub(crate) struct Lanes {
     /// Bytes that wait in all lanes.
     waiting_bytes: u64,
     open_files: usize,
-    finishing: Vec<FinishingFile>,
+    finishing: VecDeque<FinishingFile>,
     /// Memory for rows that are being encoded.
     memory: Arc<Semaphore>,
     memory_units: u32,
@@ -60,7 +61,7 @@ impl Lanes {
             lanes: Vec::new(),
             waiting_bytes: 0,
             open_files: 0,
-            finishing: Vec::new(),
+            finishing: VecDeque::new(),
             memory: Arc::new(Semaphore::new(memory_units as usize)),
             memory_units,
             write_id: Uuid::now_v7(),
@@ -200,7 +201,8 @@ impl Lanes {
     async fn end(&mut self, index: PartitionIndex) {
         if let Some(file) = self.lanes[index].file.take() {
             self.open_files -= 1;
-            self.finishing.push(file.finish().await);
+            let file = file.finish().await;
+            self.finishing.push_back(file);
         }
     }
 
@@ -210,7 +212,8 @@ impl Lanes {
             return CatalogError::Internal("a data file failed without a reason".to_string());
         };
         self.open_files -= 1;
-        match file.finish().await.done().await {
+        let mut file = file.finish().await;
+        match file.done().await {
             Err(error) => error,
             Ok(_) => CatalogError::Internal("a data file was finished early".to_string()),
         }
@@ -225,11 +228,13 @@ impl Lanes {
         let mut files = Vec::with_capacity(self.finishing.len());
         let mut failure = None;
         // All of them, even after a failure: no task may write after the files have been deleted.
-        for file in self.finishing.drain(..) {
+        // Each stays in the queue until it is done, for `abandon` to find if the caller goes away meanwhile.
+        while let Some(file) = self.finishing.front_mut() {
             match file.done().await {
                 Ok(file) => files.push(file),
                 Err(error) => failure = failure.or(Some(error)),
             }
+            self.finishing.pop_front();
         }
         match failure {
             Some(error) => Err(error),
@@ -244,7 +249,7 @@ impl Lanes {
                 file.abandon().await;
             }
         }
-        for file in self.finishing.drain(..) {
+        for file in &mut self.finishing {
             // It will be deleted; whether it was finished does not matter.
             let _ = file.done().await;
         }

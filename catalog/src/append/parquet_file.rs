@@ -22,7 +22,7 @@ use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::TypePtr;
 use tokio::io::AsyncWriteExt;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 use super::metrics::{count_nans, file_metrics};
@@ -33,7 +33,7 @@ use crate::storage::{location_to_path, root_cause, store_error};
 /// Bytes gathered before a part is uploaded.
 const PART_BYTES: usize = 8 * 1024 * 1024;
 
-/// Threads that encode the columns of one row group, at most.
+/// Threads that encode for one append, at most.
 const MAX_ENCODERS: usize = 16;
 
 /// What all files of one append share.
@@ -45,6 +45,15 @@ pub(crate) struct FileKind {
     pub(crate) parquet_schema: TypePtr,
     pub(crate) partition_spec_id: i32,
     pub(crate) store: Arc<dyn ObjectStore>,
+    /// Held by each thread that encodes, so that many open files do not take more threads than there are cores.
+    pub(crate) encoders: Arc<Semaphore>,
+}
+
+/// Threads that encode for one append.
+pub(crate) fn encoder_threads() -> usize {
+    std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(MAX_ENCODERS)
 }
 
 /// Rows of one row group, and the share of memory that they hold until they are encoded.
@@ -121,8 +130,8 @@ impl OpenFile {
 
 impl FinishingFile {
     /// The file, once its bytes are in the store.
-    pub(crate) async fn done(self) -> Result<DataFile> {
-        match self.task.await {
+    pub(crate) async fn done(&mut self) -> Result<DataFile> {
+        match (&mut self.task).await {
             Ok(Ok(Some(file))) => Ok(file),
             Ok(Ok(None)) => Err(CatalogError::Internal(
                 "a data file was abandoned".to_string(),
@@ -293,24 +302,27 @@ impl Encoder {
                 writers: writers.by_ref().take(*count).collect(),
             })
             .collect();
-        let encoders = std::thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(MAX_ENCODERS)
-            .min(jobs.len());
+        let threads = encoder_threads().min(jobs.len());
         let jobs = Arc::new(Mutex::new(jobs));
         let rows = Arc::new(rows);
-        let tasks: Vec<_> = (0..encoders)
+        let tasks: Vec<_> = (0..threads)
             .map(|_| {
-                let (jobs, rows, schema) =
-                    (jobs.clone(), rows.clone(), self.kind.arrow_schema.clone());
-                tokio::task::spawn_blocking(move || {
-                    let mut done = Vec::new();
-                    loop {
-                        let Some(job) = jobs.lock().pop_front() else {
-                            return Ok(done);
-                        };
-                        done.push(job.encode(&schema, &rows.batches)?);
-                    }
+                let (jobs, rows, kind) = (jobs.clone(), rows.clone(), self.kind.clone());
+                tokio::spawn(async move {
+                    let permit = kind.encoders.clone().acquire_owned().await;
+                    let encoded = tokio::task::spawn_blocking(move || {
+                        let _permit = permit;
+                        let mut done = Vec::new();
+                        loop {
+                            let Some(job) = jobs.lock().pop_front() else {
+                                return Ok(done);
+                            };
+                            done.push(job.encode(&kind.arrow_schema, &rows.batches)?);
+                        }
+                    });
+                    encoded
+                        .await
+                        .map_err(|e| ParquetError::General(format!("the encoder stopped: {e}")))?
                 })
             })
             .collect();

@@ -8,11 +8,12 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use iceberg::arrow::schema_to_arrow_schema;
 use iceberg::spec::{Struct, TableMetadata};
+use tokio::sync::Semaphore;
 
 use super::commit::{Target, commit};
 use super::convert::Converter;
 use super::lanes::Lanes;
-use super::parquet_file::FileKind;
+use super::parquet_file::{FileKind, encoder_threads};
 use super::parquet_schema::parquet_schema;
 use super::partition::{Partition, Partitioner};
 use super::properties::{FileLayout, WriteOptions};
@@ -21,6 +22,7 @@ use crate::catalog::Catalog;
 use crate::error::{CatalogError, Result};
 use crate::name::TableName;
 use crate::pinned::PinnedTable;
+use crate::purge::remove_empty_directories;
 use crate::storage::{TableStorage, delete_files};
 
 /// Rows gathered before they are split by partition, so that the parts are not tiny.
@@ -46,6 +48,9 @@ pub struct AppendWriter {
     arrow_schema: SchemaRef,
     /// `None` once it was committed or aborted.
     open: Option<Open>,
+    /// Set while rows are taken: if it still is when the next call comes, rows were lost to an error, or to a caller who
+    /// went away in the middle, and a commit would be of a part.
+    incomplete: bool,
 }
 
 struct Open {
@@ -137,6 +142,7 @@ impl AppendWriter {
             arrow_schema: arrow_schema.clone(),
             partition_spec_id: spec.spec_id(),
             store: storage.store.clone(),
+            encoders: Arc::new(Semaphore::new(encoder_threads())),
         });
         let mut lanes = Lanes::new(kind, options);
         let partitioner = if spec.is_unpartitioned() {
@@ -164,6 +170,7 @@ impl AppendWriter {
         Ok(Self {
             arrow_schema,
             open: Some(open),
+            incomplete: false,
         })
     }
 
@@ -174,33 +181,47 @@ impl AppendWriter {
 
     /// Takes rows. Columns are matched by position. After an error, only [`abort`](Self::abort) makes sense.
     pub async fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        let open = self
-            .open
-            .as_mut()
-            .ok_or_else(|| CatalogError::Internal("the append has ended".to_string()))?;
         if batch.num_rows() == 0 {
             return Ok(());
         }
+        let schema = self.arrow_schema.clone();
+        let open = self.begin()?;
         let batch = open.converter.convert(&batch)?;
         if open.partitioner.is_none() {
-            return open.lanes.push(0, batch).await;
-        }
-        open.unsplit_rows += batch.num_rows();
-        open.unsplit.push(batch);
-        if open.unsplit_rows >= SPLIT_ROWS {
-            open.split(&self.arrow_schema).await
+            open.lanes.push(0, batch).await?;
         } else {
-            Ok(())
+            open.unsplit_rows += batch.num_rows();
+            open.unsplit.push(batch);
+            if open.unsplit_rows >= SPLIT_ROWS {
+                open.split(&schema).await?;
+            }
+        }
+        self.incomplete = false;
+        Ok(())
+    }
+
+    /// Starts a step that must come to its end for the commit to be of all rows.
+    fn begin(&mut self) -> Result<&mut Open> {
+        match self.open.as_mut() {
+            Some(open) if !self.incomplete => {
+                self.incomplete = true;
+                Ok(open)
+            }
+            Some(_) => Err(CatalogError::Internal(
+                "an append went on after it had failed".to_string(),
+            )),
+            None => Err(CatalogError::Internal(
+                "an append went on after its end".to_string(),
+            )),
         }
     }
 
     /// Finishes the files and commits them. On an error nothing is visible and the files are deleted.
     pub async fn commit(mut self) -> Result<AppendSummary> {
-        let Some(open) = self.open.as_mut() else {
-            return Err(CatalogError::Internal("the append has ended".to_string()));
-        };
+        let schema = self.arrow_schema.clone();
+        let open = self.begin()?;
         // Up to here a failure, or a caller who goes away, leaves the files to `drop`.
-        open.split(&self.arrow_schema).await?;
+        open.split(&schema).await?;
         let files = open.lanes.finish().await?;
         let summary = AppendSummary {
             rows: files.iter().map(|file| file.record_count()).sum(),
@@ -209,18 +230,22 @@ impl AppendWriter {
             snapshot_id: None,
         };
         let Some(open) = self.open.take() else {
-            return Err(CatalogError::Internal("the append has ended".to_string()));
+            return Err(CatalogError::Internal(
+                "an append went on after its end".to_string(),
+            ));
         };
         // From here on a task of its own sees it through, so that a caller who goes away in the middle of the commit
         // neither loses files that became visible nor leaves files that did not.
         let locations = std::mem::take(&mut *open.lanes.locations().lock());
         let (catalog, target, storage) = (open.catalog, open.target, open.storage);
         let committed = tokio::spawn(async move {
+            let new_table = target.new_table_location();
             let result = commit(&catalog, target, files).await;
             if let Err(error) = &result
                 && !matches!(error, CatalogError::CommitUnknown { .. })
             {
                 delete_files(&*storage.store, locations).await;
+                remove_directories(&storage, new_table).await;
             }
             result
         });
@@ -285,5 +310,13 @@ impl Open {
     async fn clean_up(self) {
         let locations = self.lanes.abandon().await;
         delete_files(&*self.storage.store, locations).await;
+        remove_directories(&self.storage, self.target.new_table_location()).await;
+    }
+}
+
+/// The directories of a table that did not come to be.
+async fn remove_directories(storage: &TableStorage, location: Option<String>) {
+    if let Some(location) = location {
+        remove_empty_directories(storage, &location).await;
     }
 }

@@ -13,7 +13,7 @@ use url::Url;
 
 use super::messages::{ErrorBody, ServerConfig, Token};
 use crate::error::{CatalogError, Result};
-use crate::secrets::{shown_properties, shown_value};
+use crate::secrets::{Masked, shown_value};
 use crate::storage::{StoreSettings, root_cause};
 
 /// A token is renewed this long before it ends.
@@ -34,7 +34,7 @@ impl fmt::Debug for RestConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RestConfig")
             .field("catalog", &self.catalog)
-            .field("properties", &shown_properties(&self.properties))
+            .field("properties", &Masked(&self.properties))
             .finish()
     }
 }
@@ -108,7 +108,6 @@ pub(crate) struct RestClient {
 }
 
 /// What the server said of itself when first asked.
-#[derive(Debug)]
 struct Server {
     base: Url,
     prefix: Vec<String>,

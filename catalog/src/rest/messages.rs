@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 
-#[derive(Debug, Deserialize)]
+/// Holds secrets, hence without `Debug`.
+#[derive(Deserialize)]
 pub(crate) struct ServerConfig {
     #[serde(default)]
     pub(crate) defaults: BTreeMap<String, String>,
@@ -39,7 +40,8 @@ pub(crate) struct Identifier {
     pub(crate) name: String,
 }
 
-#[derive(Debug, Deserialize)]
+/// Holds secrets, hence without `Debug`.
+#[derive(Deserialize)]
 pub(crate) struct LoadTable {
     #[serde(default, rename = "metadata-location")]
     pub(crate) metadata_location: Option<String>,
@@ -54,7 +56,8 @@ pub(crate) struct LoadTable {
     pub(crate) storage_credentials: Vec<StorageCredential>,
 }
 
-#[derive(Debug, Deserialize)]
+/// Holds secrets, hence without `Debug`.
+#[derive(Deserialize)]
 pub(crate) struct StorageCredential {
     #[serde(default)]
     pub(crate) prefix: String,
@@ -62,7 +65,8 @@ pub(crate) struct StorageCredential {
     pub(crate) config: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Deserialize)]
+/// Holds secrets, hence without `Debug`.
+#[derive(Deserialize)]
 pub(crate) struct Token {
     pub(crate) access_token: String,
     /// Seconds.

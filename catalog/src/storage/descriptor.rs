@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
 use super::StoreSettings;
+use super::location::{Location, Scheme};
 use super::routing_store::RoutingStore;
 use crate::error::Result;
 use crate::secrets::shown_value;
@@ -58,27 +59,20 @@ impl StorageDescriptor {
         properties: impl IntoIterator<Item = (&'a String, &'a String)>,
         location: &str,
     ) -> Result<Self> {
-        let scheme = super::location::Location::parse(location)?.scheme;
-        Ok(Self::of_scheme(properties, scheme.as_str()))
-    }
-
-    pub(crate) fn of_scheme<'a>(
-        properties: impl IntoIterator<Item = (&'a String, &'a String)>,
-        scheme: &str,
-    ) -> Self {
+        let scheme = Location::parse(location)?.scheme;
         let properties = match scheme {
             // Local files need no properties, and without them all local tables share one store.
-            "file" => BTreeMap::new(),
-            _ => properties
+            Scheme::File => BTreeMap::new(),
+            Scheme::S3 => properties
                 .into_iter()
                 .filter(|(key, _)| STORE_PREFIXES.iter().any(|prefix| key.starts_with(prefix)))
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect(),
         };
-        Self {
+        Ok(Self {
             properties,
-            scheme: scheme.to_string(),
-        }
+            scheme: scheme.as_str().to_string(),
+        })
     }
 
     /// The key of the store in DataFusion's object store registry: `tarn-<16 hex digits>://store/`.

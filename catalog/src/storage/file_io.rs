@@ -23,25 +23,6 @@ use super::{StorageDescriptor, StoreSettings, TableStorage, location_to_path};
 /// Bytes that a writer buffers before it starts a multipart upload.
 const UPLOAD_PART_BYTES: usize = 8 * 1024 * 1024;
 
-/// Makes [`TarnStorage`] out of the properties that an Iceberg catalog hands over.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct TarnStorageFactory {
-    pub(crate) settings: StoreSettings,
-}
-
-#[typetag::serde(name = "tarn")]
-impl StorageFactory for TarnStorageFactory {
-    fn build(&self, config: &StorageConfig) -> iceberg::Result<Arc<dyn Storage>> {
-        // Which scheme a path has is seen when it is used; S3's properties do no harm to local files.
-        let descriptor = StorageDescriptor::of_scheme(config.props().iter(), "s3");
-        Ok(Arc::new(TarnStorage {
-            descriptor,
-            settings: self.settings.clone(),
-            store: OnceLock::new(),
-        }))
-    }
-}
-
 /// A [`FileIO`] over a store that is open already.
 pub(crate) fn file_io_over(storage: &TableStorage, settings: &StoreSettings) -> FileIO {
     let store = OnceLock::new();
@@ -51,16 +32,17 @@ pub(crate) fn file_io_over(storage: &TableStorage, settings: &StoreSettings) -> 
         settings: settings.clone(),
         store,
     };
-    FileIOBuilder::new(Arc::new(OpenedFactory { storage })).build()
+    FileIOBuilder::new(Arc::new(TarnStorageFactory { storage })).build()
 }
 
+/// Iceberg wants a factory where a store would do; this one gives the store that it has.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct OpenedFactory {
+struct TarnStorageFactory {
     storage: TarnStorage,
 }
 
-#[typetag::serde(name = "tarn-opened")]
-impl StorageFactory for OpenedFactory {
+#[typetag::serde(name = "tarn-storage-factory")]
+impl StorageFactory for TarnStorageFactory {
     fn build(&self, _config: &StorageConfig) -> iceberg::Result<Arc<dyn Storage>> {
         Ok(Arc::new(self.storage.clone()))
     }

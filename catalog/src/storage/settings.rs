@@ -25,7 +25,7 @@ impl Default for StoreSettings {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(5),
-            request_timeout: Duration::from_secs(60),
+            request_timeout: Duration::from_secs(30),
             max_retries: 4,
             initial_backoff: Duration::from_millis(100),
             max_backoff: Duration::from_secs(5),
