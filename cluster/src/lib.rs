@@ -32,6 +32,7 @@ pub use heartbeat::{Heartbeat, HeartbeatReply};
 pub use lost::{LostWorker, worker_lost};
 pub use membership::{Membership, MembershipSettings};
 pub use planner::needs_cluster;
+pub use routing::RoutingSettings;
 pub use snapshot::WorkerSnapshot;
 pub use worker_info::{CacheUsage, QueryLoad, WorkerId, WorkerInfo, WorkerState};
 

@@ -1,0 +1,8 @@
+//! Real workers on loopback ports, and queries spread over them.
+
+mod cluster;
+mod lifecycle;
+mod loss;
+mod memory;
+mod queries;
+mod tables;
