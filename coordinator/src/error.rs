@@ -21,6 +21,8 @@ pub enum ErrorKind {
     NoSuchColumn,
     AmbiguousColumn,
     NoSuchFunction,
+    /// A function was called with the wrong number of arguments.
+    WrongArgumentCount,
     TableExists,
     DatabaseExists,
     CatalogExists,
@@ -66,6 +68,8 @@ pub enum ErrorKind {
     /// An aggregate or a grouping that is not valid.
     WrongGrouping,
     DuplicateColumn,
+    /// SQL that parses but cannot be planned or computed, for a reason no other kind names.
+    InvalidQuery,
     /// A value of a statement that does not make sense: a bad property, an unknown transform, ….
     InvalidArgument,
     /// The server is stopping.
@@ -102,6 +106,7 @@ impl ErrorKind {
         Self::NoSuchColumn,
         Self::AmbiguousColumn,
         Self::NoSuchFunction,
+        Self::WrongArgumentCount,
         Self::TableExists,
         Self::DatabaseExists,
         Self::CatalogExists,
@@ -135,6 +140,7 @@ impl ErrorKind {
         Self::SubqueryReturnsMoreThanOneRow,
         Self::WrongGrouping,
         Self::DuplicateColumn,
+        Self::InvalidQuery,
         Self::InvalidArgument,
         Self::ShuttingDown,
         Self::Internal,
@@ -153,6 +159,7 @@ impl ErrorKind {
             Self::NoSuchColumn => codes(1054, "42S22", G::InvalidArgument),
             Self::AmbiguousColumn => codes(1052, "23000", G::InvalidArgument),
             Self::NoSuchFunction => codes(1305, "42000", G::InvalidArgument),
+            Self::WrongArgumentCount => codes(1582, "42000", G::InvalidArgument),
             Self::TableExists => codes(1050, "42S01", G::AlreadyExists),
             Self::DatabaseExists => codes(1007, "HY000", G::AlreadyExists),
             Self::CatalogExists => codes(1007, "HY000", G::AlreadyExists),
@@ -186,6 +193,7 @@ impl ErrorKind {
             Self::SubqueryReturnsMoreThanOneRow => codes(1242, "21000", G::InvalidArgument),
             Self::WrongGrouping => codes(1055, "42000", G::InvalidArgument),
             Self::DuplicateColumn => codes(1060, "42S21", G::InvalidArgument),
+            Self::InvalidQuery => codes(1105, "HY000", G::InvalidArgument),
             Self::InvalidArgument => codes(1210, "HY000", G::InvalidArgument),
             Self::ShuttingDown => codes(1053, "08S01", G::Unavailable),
             Self::Internal => codes(1105, "HY000", G::Internal),

@@ -5,23 +5,45 @@
 //! else a client can notice is decided here, once for all protocols: what an error is called
 //! ([`ErrorKind`]), what `SHOW` and `information_schema` say, how long a query may run, and what
 //! `KILL` stops.
+//!
+//! ```text
+//!   Session ─▶ statement/ ─▶ planning ─▶ delivery ─▶ ResultRows
+//!     │          (families)   (pinned)    (bounded, retried, stoppable)
+//!     └─ processes ◀── every statement ──▶ finish ─▶ audit, profile
+//! ```
 
+mod delivery;
+mod dispatch;
 mod engine;
 mod error;
+mod error_conversion;
+mod finish;
 mod outcome;
+mod planning;
+mod processes;
+mod profile;
+mod retry;
+mod rows;
 mod session;
 mod settings;
 mod statement;
+mod system;
+mod type_names;
 mod users;
+mod variables;
 
+pub use dispatch::Dispatch;
 pub use engine::{Engine, EngineParts};
 pub use error::{Codes, Error, ErrorKind, Result};
 pub use outcome::{Done, ResultRows, StatementOutcome};
-pub use session::{Login, Prepared, Protocol, Session};
+pub use processes::{Connection, ProcessList, QueryState, RunningStatement, StopReason};
+pub use profile::{Profile, Profiles};
+pub use session::{Login, Protocol, Session};
 pub use settings::{EngineSettings, QuerySettings, ShownSetting};
-pub use statement::Statement;
+pub use statement::Prepared;
+pub use system::Progress;
+pub use tarn_planner::statement::{ParsedStatement, Statement};
+pub use tarn_planner::{QueryId, QueryProgress};
+pub use type_names::MysqlType;
 pub use users::{User, Users};
-
-/// A query's id: a UUID of version 7, so ids sort by time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct QueryId(pub uuid::Uuid);
+pub use variables::{SERVER_VERSION, VERSION_COMMENT};

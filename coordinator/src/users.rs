@@ -128,7 +128,9 @@ impl User {
                 if answer.len() != 32 {
                     return false;
                 }
-                let mask = Sha256::new().chain_update(sha256_stage2).chain_update(nonce);
+                let mask = Sha256::new()
+                    .chain_update(sha256_stage2)
+                    .chain_update(nonce);
                 let stage1: Vec<u8> = xor(answer, &mask.finalize());
                 same_bytes(&Sha256::digest(stage1), sha256_stage2)
             }
@@ -243,7 +245,11 @@ fn xor(a: &[u8], b: &[u8]) -> Vec<u8> {
 
 /// Compares in a time that does not depend on where the first difference is.
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |different, (a, b)| different | (a ^ b)) == 0
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .fold(0, |different, (a, b)| different | (a ^ b))
+            == 0
 }
 
 fn decode_hex_32(hex: &str) -> Option<[u8; 32]> {

@@ -1,0 +1,336 @@
+//! From a parsed query to a physical plan that can run.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::execution::{SessionState, TaskContext};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::sql::parser::Statement as DfStatement;
+use tarn_catalog::TableName;
+use tarn_cluster::QueryContext;
+use tarn_planner::statement::{
+    DatabaseName, ObjectPath, OutputNames, Query, SessionValue, SessionValues, VariableScope,
+    configure_sql, rewrite_query,
+};
+use tarn_planner::{QueryCatalogs, SessionOptions, session_builder};
+use url::Url;
+
+use crate::dispatch::Dispatch;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::processes::RunningStatement;
+use crate::session::SessionShared;
+use crate::system::SystemSchemas;
+use crate::variables::{SERVER_VERSION, VariableKind, Variables, find};
+
+/// Everything one statement knows: a picture of its session when it began, and its own entry in
+/// the process list.
+#[derive(Debug, Clone)]
+pub(crate) struct StatementContext {
+    pub engine: Arc<Engine>,
+    pub session: Arc<SessionShared>,
+    pub running: Arc<RunningStatement>,
+    pub variables: Arc<Variables>,
+    pub user_variables: Arc<HashMap<String, SessionValue>>,
+    pub catalog: String,
+    pub database: String,
+}
+
+/// A query whose tables are pinned: however often it is started, it reads the same snapshots.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub logical: LogicalPlan,
+    pub names: OutputNames,
+    pub catalogs: Arc<QueryCatalogs>,
+    state: SessionState,
+}
+
+/// A physical plan with what it runs in. A query that lost a worker gets a new one.
+#[derive(Debug, Clone)]
+pub(crate) struct Attempt {
+    pub plan: Arc<dyn ExecutionPlan>,
+    pub task: Arc<TaskContext>,
+}
+
+impl StatementContext {
+    /// The table a path names, with what is missing filled in from the session.
+    pub fn resolve(&self, path: &ObjectPath) -> TableName {
+        TableName::new(
+            path.catalog.as_deref().unwrap_or(&self.catalog),
+            path.database.as_deref().unwrap_or(&self.database),
+            path.table.as_str(),
+        )
+    }
+
+    /// The catalog and database that a name means.
+    pub fn resolve_database(&self, name: &DatabaseName) -> (String, String) {
+        (
+            name.catalog.clone().unwrap_or_else(|| self.catalog.clone()),
+            name.database.clone(),
+        )
+    }
+
+    /// Pins the tables of a query and makes its logical plan.
+    pub async fn plan(&self, query: &Query) -> Result<Planned> {
+        self.plan_on(query, &self.engine.parts().dispatch).await
+    }
+
+    /// As [`plan`](Self::plan), for a plan that is looked at and never run: no worker is needed.
+    pub async fn plan_locally(&self, query: &Query) -> Result<Planned> {
+        self.plan_on(query, &Dispatch::Local).await
+    }
+
+    async fn plan_on(&self, query: &Query, dispatch: &Dispatch) -> Result<Planned> {
+        let catalogs = QueryCatalogs::new(
+            Arc::clone(&self.engine.parts().catalogs),
+            Arc::clone(&self.engine.parts().stores),
+            Arc::new(SystemSchemas::new(self.clone())),
+        );
+        let state = self.state(&catalogs, dispatch, &[])?;
+        let statement = self.spelled(query, &state).await?;
+        let logical = state.statement_to_plan(statement).await?;
+        Ok(Planned {
+            logical: self.limited(logical)?,
+            names: query.names.clone(),
+            catalogs,
+            state,
+        })
+    }
+
+    /// The query with its columns spelled as its tables spell them.
+    async fn spelled(&self, query: &Query, state: &SessionState) -> Result<DfStatement> {
+        let ast = rewrite_query(query, self)?;
+        let statement = DfStatement::Statement(Box::new(ast));
+        let spellings = self.spellings(&statement, state).await?;
+        if spellings.is_empty() {
+            return Ok(statement);
+        }
+        let spelled = Spelled {
+            context: self,
+            spellings,
+        };
+        let ast = rewrite_query(query, &spelled)?;
+        Ok(DfStatement::Statement(Box::new(ast)))
+    }
+
+    /// Columns of the query's tables that are not in lower case, by their lower-case names. A name
+    /// that two tables spell differently stays in lower case.
+    async fn spellings(
+        &self,
+        statement: &DfStatement,
+        state: &SessionState,
+    ) -> Result<HashMap<String, Option<String>>> {
+        let mut spellings: HashMap<String, Option<String>> = HashMap::new();
+        for reference in state.resolve_table_references(statement)? {
+            let name = reference.table().to_owned();
+            let Some(table) = state.schema_for_ref(reference)?.table(&name).await? else {
+                continue;
+            };
+            for field in table.schema().fields() {
+                let lower = field.name().to_lowercase();
+                if lower == *field.name() {
+                    continue;
+                }
+                spellings
+                    .entry(lower)
+                    .and_modify(|known| {
+                        if known.as_ref() != Some(field.name()) {
+                            *known = None;
+                        }
+                    })
+                    .or_insert_with(|| Some(field.name().clone()));
+            }
+        }
+        Ok(spellings)
+    }
+
+    /// `sql_select_limit`, for a SELECT without a LIMIT of its own.
+    fn limited(&self, logical: LogicalPlan) -> Result<LogicalPlan> {
+        let limit = self
+            .variables
+            .text("sql_select_limit")
+            .and_then(|text| text.parse::<u64>().ok())
+            .filter(|limit| *limit != u64::MAX)
+            .and_then(|limit| usize::try_from(limit).ok());
+        match limit {
+            Some(limit) if !matches!(logical, LogicalPlan::Limit(_)) => {
+                Ok(LogicalPlanBuilder::from(logical)
+                    .limit(0, Some(limit))?
+                    .build()?)
+            }
+            _ => Ok(logical),
+        }
+    }
+
+    /// The physical plan of the first attempt.
+    pub async fn first_attempt(&self, planned: &Planned) -> Result<Attempt> {
+        attempt(&planned.state, &planned.logical).await
+    }
+
+    /// Plans anew over the workers that are left; the pinned tables stay as they are.
+    pub async fn next_attempt(&self, planned: &Planned, lost: &[Url]) -> Result<Attempt> {
+        let state = self.state(&planned.catalogs, &self.engine.parts().dispatch, lost)?;
+        attempt(&state, &planned.logical).await
+    }
+
+    /// The optimised logical plan, for EXPLAIN VERBOSE.
+    pub fn optimized(&self, planned: &Planned) -> Result<LogicalPlan> {
+        Ok(planned.state.optimize(&planned.logical)?)
+    }
+
+    fn state(
+        &self,
+        catalogs: &Arc<QueryCatalogs>,
+        dispatch: &Dispatch,
+        lost: &[Url],
+    ) -> Result<SessionState> {
+        let memory = match self.variables.number("query_memory_bytes") {
+            0 => None,
+            bytes => Some(bytes),
+        };
+        let mut options = SessionOptions {
+            query_id: self.running.id,
+            query_memory_bytes: memory,
+            progress: Some(Arc::clone(&self.running.progress)),
+            ..SessionOptions::default()
+        };
+        if let partitions @ 1.. = self.number("target_partitions") {
+            options.target_partitions = partitions;
+        }
+        if let rows @ 1.. = self.number("batch_rows") {
+            options.batch_rows = rows;
+        }
+        let mut builder = session_builder(
+            &options,
+            Arc::clone(&self.engine.parts().runtime),
+            Arc::clone(catalogs),
+            &self.catalog,
+            &self.database,
+        )?;
+        configure_sql(builder.config().get_or_insert_default().options_mut());
+        let builder = match dispatch {
+            Dispatch::Local => builder,
+            Dispatch::Cluster(cluster) => cluster.configure(
+                builder,
+                &QueryContext {
+                    query_id: self.running.id.to_string(),
+                    query_memory_bytes: memory,
+                    exclude: lost.to_vec(),
+                },
+            )?,
+        };
+        let state = builder.build();
+        if memory.is_some() {
+            self.running
+                .set_memory(Arc::clone(&state.runtime_env().memory_pool));
+        }
+        Ok(state)
+    }
+
+    fn number(&self, name: &str) -> usize {
+        usize::try_from(self.variables.number(name)).unwrap_or(usize::MAX)
+    }
+}
+
+async fn attempt(state: &SessionState, logical: &LogicalPlan) -> Result<Attempt> {
+    let plan = state.create_physical_plan(logical).await?;
+    Ok(Attempt {
+        plan,
+        task: state.task_ctx(),
+    })
+}
+
+impl SessionValues for StatementContext {
+    fn variable(&self, _: VariableScope, name: &str) -> Option<SessionValue> {
+        let variable = find(name)?;
+        let Some(text) = self.variables.text(name) else {
+            return Some(SessionValue::Null);
+        };
+        Some(match variable.kind {
+            VariableKind::Switch => SessionValue::Integer(i64::from(text == "ON")),
+            VariableKind::Integer { .. } | VariableKind::Bytes => match text.parse() {
+                Ok(number) => SessionValue::Integer(number),
+                Err(_) => SessionValue::Text(text.to_owned()),
+            },
+            VariableKind::Text | VariableKind::Word(_) => SessionValue::Text(text.to_owned()),
+        })
+    }
+
+    fn user_variable(&self, name: &str) -> Option<SessionValue> {
+        self.user_variables.get(name).cloned()
+    }
+
+    fn database(&self) -> Option<String> {
+        Some(self.database.clone())
+    }
+
+    fn catalog(&self) -> String {
+        self.catalog.clone()
+    }
+
+    fn user(&self) -> String {
+        let host = match self.running.client.rsplit_once(':') {
+            Some((host, _)) => host,
+            None if self.running.client.is_empty() => "localhost",
+            None => self.running.client.as_str(),
+        };
+        format!("{}@{host}", self.running.user)
+    }
+
+    fn connection_id(&self) -> u32 {
+        self.running.connection
+    }
+
+    fn version(&self) -> String {
+        SERVER_VERSION.to_owned()
+    }
+
+    fn engine_version(&self) -> String {
+        env!("CARGO_PKG_VERSION").to_owned()
+    }
+}
+
+/// A session that also knows how the tables of one query spell their columns.
+struct Spelled<'a> {
+    context: &'a StatementContext,
+    spellings: HashMap<String, Option<String>>,
+}
+
+impl SessionValues for Spelled<'_> {
+    fn variable(&self, scope: VariableScope, name: &str) -> Option<SessionValue> {
+        self.context.variable(scope, name)
+    }
+
+    fn user_variable(&self, name: &str) -> Option<SessionValue> {
+        self.context.user_variable(name)
+    }
+
+    fn database(&self) -> Option<String> {
+        SessionValues::database(self.context)
+    }
+
+    fn catalog(&self) -> String {
+        SessionValues::catalog(self.context)
+    }
+
+    fn user(&self) -> String {
+        self.context.user()
+    }
+
+    fn connection_id(&self) -> u32 {
+        self.context.connection_id()
+    }
+
+    fn version(&self) -> String {
+        self.context.version()
+    }
+
+    fn engine_version(&self) -> String {
+        self.context.engine_version()
+    }
+
+    fn column_spelling(&self, lower_case: &str) -> Option<String> {
+        self.spellings.get(lower_case).cloned().flatten()
+    }
+}

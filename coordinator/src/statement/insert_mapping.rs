@@ -1,0 +1,298 @@
+//! From the columns of a query to those of the table it is inserted into.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::util::display::array_value_to_string;
+use tarn_catalog::near_names;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::error_conversion::did_you_mean;
+
+/// A value that does not fit is an error, never a NULL.
+const STRICT: CastOptions<'static> = CastOptions {
+    safe: false,
+    format_options: datafusion::arrow::util::display::FormatOptions::new(),
+};
+
+/// For each column of the table, the column of the query that fills it.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    table: SchemaRef,
+    /// `None`: the statement leaves the column out, so it is NULL.
+    sources: Vec<Option<usize>>,
+}
+
+impl Mapping {
+    /// Matches `columns` (all of the table's, if empty) with the query's by position.
+    ///
+    /// # Errors
+    /// A column that the table does not have, twice the same one, another number of values than of
+    /// columns, or a required column that is left out.
+    pub fn new(table: &SchemaRef, columns: &[String], query: &Schema) -> Result<Self> {
+        let width = query.fields().len();
+        let named = if columns.is_empty() {
+            table.fields().len()
+        } else {
+            columns.len()
+        };
+        if named != width {
+            return Err(Error::new(
+                ErrorKind::ColumnCountMismatch,
+                format!(
+                    "Column count doesn't match value count: {named} columns and {width} values"
+                ),
+            ));
+        }
+        let sources = if columns.is_empty() {
+            (0..width).map(Some).collect()
+        } else {
+            let mut sources = vec![None; table.fields().len()];
+            for (source, column) in columns.iter().enumerate() {
+                let index = position(table, column)?;
+                if let Some(slot) = sources.get_mut(index) {
+                    if slot.is_some() {
+                        return Err(Error::new(
+                            ErrorKind::DuplicateColumn,
+                            format!("Column '{column}' specified twice"),
+                        ));
+                    }
+                    *slot = Some(source);
+                }
+            }
+            sources
+        };
+        for (field, source) in table.fields().iter().zip(&sources) {
+            if source.is_none() && !field.is_nullable() {
+                return Err(Error::new(
+                    ErrorKind::NullInRequiredColumn,
+                    format!("Field '{}' doesn't have a default value", field.name()),
+                ));
+            }
+        }
+        Ok(Self {
+            table: Arc::clone(table),
+            sources,
+        })
+    }
+
+    /// The batch as the table holds it; `rows_before` is how many rows came in earlier batches.
+    ///
+    /// # Errors
+    /// A value that its column cannot hold, or NULL where none may be; both name the column and
+    /// the row.
+    pub fn apply(&self, batch: &RecordBatch, rows_before: usize) -> Result<RecordBatch> {
+        let mut arrays = Vec::with_capacity(self.sources.len());
+        for (field, source) in self.table.fields().iter().zip(&self.sources) {
+            let array = match source {
+                None => new_null_array(field.data_type(), batch.num_rows()),
+                Some(index) => cast(
+                    batch.column(*index),
+                    field.data_type(),
+                    field.name(),
+                    rows_before,
+                )?,
+            };
+            if !field.is_nullable() && array.null_count() > 0 {
+                let row = (0..array.len())
+                    .find(|row| array.is_null(*row))
+                    .unwrap_or(0);
+                return Err(Error::new(
+                    ErrorKind::NullInRequiredColumn,
+                    format!(
+                        "Column '{}' cannot be null (row {})",
+                        field.name(),
+                        rows_before + row + 1
+                    ),
+                ));
+            }
+            arrays.push(array);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(
+            Arc::clone(&self.table),
+            arrays,
+            &options,
+        )?)
+    }
+}
+
+/// The column called `name`, which MySQL compares without regard to case.
+fn position(table: &Schema, name: &str) -> Result<usize> {
+    let fields = table.fields();
+    fields
+        .iter()
+        .position(|field| field.name() == name)
+        .or_else(|| {
+            fields
+                .iter()
+                .position(|field| field.name().eq_ignore_ascii_case(name))
+        })
+        .ok_or_else(|| {
+            let similar = near_names(name, fields.iter().map(|field| field.name().as_str()));
+            Error::new(
+                ErrorKind::NoSuchColumn,
+                format!(
+                    "Unknown column '{name}' in 'field list'{}",
+                    did_you_mean(&similar)
+                ),
+            )
+        })
+}
+
+fn cast(array: &ArrayRef, to: &DataType, column: &str, rows_before: usize) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(Arc::clone(array));
+    }
+    if !makes_sense(array.data_type(), to) {
+        return Err(Error::new(
+            ErrorKind::WrongValue,
+            format!(
+                "Column '{column}' of type {to} cannot take values of type {}",
+                array.data_type()
+            ),
+        ));
+    }
+    cast_with_options(array, to, &STRICT).map_err(|error| {
+        // Only now it matters which row it was.
+        let row = (0..array.len())
+            .find(|row| cast_with_options(&array.slice(*row, 1), to, &STRICT).is_err())
+            .unwrap_or(0);
+        let value = array_value_to_string(array, row).unwrap_or_default();
+        let at = rows_before + row + 1;
+        if array.data_type().is_numeric() && to.is_numeric() {
+            return Error::new(
+                ErrorKind::NumberOutOfRange,
+                format!(
+                    "Out of range value for column '{column}' at row {at}: {value} is not a {to}"
+                ),
+            );
+        }
+        Error::new(
+            ErrorKind::WrongValue,
+            format!(
+                "Incorrect value '{value}' for column '{column}' at row {at}: {}",
+                Error::from(error).message
+            ),
+        )
+    })
+}
+
+/// Arrow would take a number for days or microseconds since 1970, which is never what was meant.
+fn makes_sense(from: &DataType, to: &DataType) -> bool {
+    let number = |kind: &DataType| kind.is_numeric() || *kind == DataType::Boolean;
+    !(number(from) && to.is_temporal() || from.is_temporal() && number(to))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{Int32Array, Int64Array, StringArray};
+    use datafusion::arrow::datatypes::{Field, TimeUnit};
+
+    use super::*;
+
+    fn table() -> SchemaRef {
+        Arc::new(Schema::new(vec![
+            Field::new("id", DataType::Int32, false),
+            Field::new("at", DataType::Timestamp(TimeUnit::Microsecond, None), true),
+            Field::new("note", DataType::Utf8, true),
+        ]))
+    }
+
+    fn query(columns: Vec<ArrayRef>) -> RecordBatch {
+        let fields: Vec<Field> = columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| {
+                Field::new(format!("c{index}"), column.data_type().clone(), true)
+            })
+            .collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).expect("equal lengths")
+    }
+
+    fn names(columns: &[&str]) -> Vec<String> {
+        columns.iter().map(|column| (*column).to_owned()).collect()
+    }
+
+    #[test]
+    fn columns_go_where_they_are_named_and_the_others_are_null() {
+        let batch = query(vec![
+            Arc::new(StringArray::from(vec!["a"])),
+            Arc::new(Int64Array::from(vec![7])),
+        ]);
+        let mapping =
+            Mapping::new(&table(), &names(&["note", "ID"]), &batch.schema()).expect("fits");
+        let mapped = mapping.apply(&batch, 0).expect("fits");
+        let id = mapped
+            .column(0)
+            .as_any()
+            .downcast_ref::<Int32Array>()
+            .expect("int");
+        assert_eq!(id.value(0), 7);
+        assert_eq!(mapped.column(1).null_count(), 1);
+        assert_eq!(mapped.schema(), table());
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_names_its_column_and_row() {
+        let batch = query(vec![Arc::new(Int64Array::from(vec![1, 5_000_000_000]))]);
+        let mapping = Mapping::new(&table(), &names(&["id"]), &batch.schema()).expect("fits");
+        let error = mapping.apply(&batch, 100).expect_err("too large");
+        assert_eq!(error.kind, ErrorKind::NumberOutOfRange);
+        assert!(
+            error.message.contains("'id' at row 102"),
+            "{}",
+            error.message
+        );
+
+        let batch = query(vec![
+            Arc::new(Int64Array::from(vec![1])),
+            Arc::new(StringArray::from(vec!["not a time"])),
+        ]);
+        let mapping = Mapping::new(&table(), &names(&["id", "at"]), &batch.schema()).expect("fits");
+        let error = mapping.apply(&batch, 0).expect_err("no time");
+        assert_eq!(error.kind, ErrorKind::WrongValue);
+        assert!(
+            error
+                .message
+                .contains("'not a time' for column 'at' at row 1"),
+            "{}",
+            error.message
+        );
+    }
+
+    #[test]
+    fn null_in_a_required_column_names_it() {
+        let batch = query(vec![Arc::new(Int64Array::from(vec![Some(1), None]))]);
+        let mapping = Mapping::new(&table(), &names(&["id"]), &batch.schema()).expect("fits");
+        let error = mapping.apply(&batch, 0).expect_err("a NULL");
+        assert_eq!(error.mysql_code(), 1048);
+        assert_eq!(error.message, "Column 'id' cannot be null (row 2)");
+    }
+
+    #[test]
+    fn numbers_are_not_taken_for_times() {
+        let batch = query(vec![
+            Arc::new(Int64Array::from(vec![1])),
+            Arc::new(Int64Array::from(vec![20_240_101])),
+        ]);
+        let mapping = Mapping::new(&table(), &names(&["id", "at"]), &batch.schema()).expect("fits");
+        let error = mapping.apply(&batch, 0).expect_err("a number");
+        assert_eq!(error.kind, ErrorKind::WrongValue);
+    }
+
+    #[test]
+    fn wrong_lists_of_columns_are_told_before_anything_runs() {
+        let one = query(vec![Arc::new(Int64Array::from(vec![1]))]).schema();
+        for (columns, kind) in [
+            (names(&[]), ErrorKind::ColumnCountMismatch),
+            (names(&["nte"]), ErrorKind::NoSuchColumn),
+            (names(&["note"]), ErrorKind::NullInRequiredColumn),
+        ] {
+            let error = Mapping::new(&table(), &columns, &one).expect_err("wrong");
+            assert_eq!(error.kind, kind, "{columns:?}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The one statement path: what each family of statements does. [`execute`] is the way in.
+
+mod catalog_ddl;
+mod ddl;
+mod execute;
+mod explain;
+mod insert;
+mod insert_mapping;
+mod kill;
+mod parameters;
+mod prepare;
+mod query;
+mod set;
+mod show;
+mod show_create;
+mod show_filter;
+mod table_types;
+
+pub(crate) use execute::execute;
+pub(crate) use parameters::bind;
+pub use prepare::Prepared;
+pub(crate) use prepare::prepare;
+pub(crate) use set::use_named;

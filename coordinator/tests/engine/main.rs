@@ -1,0 +1,8 @@
+//! The engine as its protocols see it: sessions and statements over a real catalog in a temporary folder.
+
+mod errors;
+mod harness;
+mod life;
+mod metadata;
+mod prepared;
+mod statements;
