@@ -219,10 +219,10 @@ impl Connection {
             return Err(Error::new(ErrorKind::Syntax, message).into());
         }
         let last = statements.len() - 1;
-        for (index, statement) in statements.into_iter().enumerate() {
+        for (index, parsed) in statements.into_iter().enumerate() {
             let outcome = self
                 .channel
-                .watch(session.execute(statement, sql))
+                .watch(session.execute(parsed.statement, &parsed.text))
                 .await??;
             self.send_outcome(outcome, RowEncoding::Text, index < last)
                 .await?;

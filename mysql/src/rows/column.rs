@@ -9,7 +9,6 @@ use crate::wire::column::{BINARY, ColumnDefinition, ColumnType, DECIMALS_VARY, U
 /// Bytes that a string of no known length may take, as a column is told: VARCHAR(65535) in utf8mb4.
 /// Longer values are sent all the same.
 const TEXT_LENGTH: u32 = 65_535 * 4;
-const BYTES_LENGTH: u32 = 65_535;
 
 /// How a client is told of a result's column.
 pub(crate) fn column_definition(field: &Field) -> Result<ColumnDefinition, ValueError> {
@@ -44,8 +43,17 @@ impl Kind {
             column_type,
             charset: BINARY,
             length,
-            flags: flags::BINARY,
+            flags: 0,
             decimals: 0,
+        }
+    }
+
+    /// What is neither a number nor text. Numbers go without this flag, as those of a table's
+    /// columns do: Connector/J takes a flagged TINYINT(1) for bytes.
+    fn binary(column_type: ColumnType, length: u32) -> Self {
+        Self {
+            flags: flags::BINARY,
+            ..Self::number(column_type, length)
         }
     }
 
@@ -74,7 +82,7 @@ impl Kind {
     /// A type with a fraction of a second, whose text without it takes `length` bytes.
     fn with_fraction(column_type: ColumnType, length: u32, decimals: u8) -> Self {
         let point = u32::from(decimals > 0);
-        Self::number(column_type, length + point + u32::from(decimals)).with_decimals(decimals)
+        Self::binary(column_type, length + point + u32::from(decimals)).with_decimals(decimals)
     }
 
     fn decimal(precision: u8, scale: i8) -> Self {
@@ -91,7 +99,7 @@ impl Kind {
         use ColumnType as C;
         use DataType as D;
         Ok(match field.data_type() {
-            D::Null => Self::number(C::Null, 0),
+            D::Null => Self::binary(C::Null, 0),
             D::Boolean => Self::number(C::Tiny, 1),
             D::Int8 => Self::number(C::Tiny, 4),
             D::Int16 => Self::number(C::Short, 6),
@@ -107,15 +115,21 @@ impl Kind {
             | D::Decimal64(precision, scale)
             | D::Decimal128(precision, scale)
             | D::Decimal256(precision, scale) => Self::decimal(*precision, *scale),
-            D::Date32 | D::Date64 => Self::number(C::Date, 10),
+            D::Date32 | D::Date64 => Self::binary(C::Date, 10),
             D::Timestamp(unit, None) => Self::with_fraction(C::DateTime, 19, decimals(*unit)),
             D::Timestamp(unit, Some(_)) => Self::with_fraction(C::Timestamp, 19, decimals(*unit)),
             D::Time32(unit) | D::Time64(unit) => Self::with_fraction(C::Time, 10, decimals(*unit)),
             D::Duration(_) | D::Interval(_) => Self::text(255 * 4),
             D::Utf8 | D::LargeUtf8 | D::Utf8View => Self::text(TEXT_LENGTH),
-            D::Binary | D::LargeBinary | D::BinaryView => Self::number(C::VarString, BYTES_LENGTH),
-            D::FixedSizeBinary(_) if is_uuid(field) => Self::text(36 * 4),
-            D::FixedSizeBinary(length) => Self::number(C::String, length.unsigned_abs()),
+            D::Binary | D::LargeBinary | D::BinaryView => Self {
+                flags: flags::BINARY | flags::BLOB,
+                ..Self::number(C::Blob, u32::MAX)
+            },
+            D::FixedSizeBinary(_) if is_uuid(field) => Self {
+                column_type: C::String,
+                ..Self::text(36 * 4)
+            },
+            D::FixedSizeBinary(length) => Self::binary(C::String, length.unsigned_abs()),
             D::List(_)
             | D::LargeList(_)
             | D::ListView(_)
@@ -188,7 +202,7 @@ mod tests {
                 6,
             ),
             (DataType::Utf8View, C::VarString, UTF8MB4, 262_140, 0),
-            (DataType::Binary, C::VarString, BINARY, 65_535, 0),
+            (DataType::Binary, C::Blob, BINARY, u32::MAX, 0),
             (DataType::FixedSizeBinary(4), C::String, BINARY, 4, 0),
             (DataType::List(item), C::Json, UTF8MB4, u32::MAX, 0),
             (
@@ -219,16 +233,13 @@ mod tests {
     #[test]
     fn flags_and_uuids() {
         let column = column_definition(&Field::new("c", DataType::UInt32, false)).unwrap();
-        assert_eq!(
-            column.flags,
-            flags::NOT_NULL | flags::UNSIGNED | flags::BINARY
-        );
+        assert_eq!(column.flags, flags::NOT_NULL | flags::UNSIGNED);
         let uuid = Field::new("u", DataType::FixedSizeBinary(16), true)
             .with_metadata([("ARROW:extension:name".into(), "arrow.uuid".into())].into());
         let column = column_definition(&uuid).unwrap();
         assert_eq!(
             (column.column_type, column.length),
-            (ColumnType::VarString, 144)
+            (ColumnType::String, 144)
         );
     }
 }

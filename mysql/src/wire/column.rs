@@ -19,6 +19,7 @@ pub(crate) enum ColumnType {
     DateTime = 12,
     Json = 245,
     NewDecimal = 246,
+    Blob = 252,
     VarString = 253,
     String = 254,
 }
@@ -26,6 +27,7 @@ pub(crate) enum ColumnType {
 /// Column flags.
 pub(crate) mod flags {
     pub const NOT_NULL: u16 = 1;
+    pub const BLOB: u16 = 16;
     pub const UNSIGNED: u16 = 32;
     pub const BINARY: u16 = 128;
 }
