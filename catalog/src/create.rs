@@ -7,6 +7,7 @@ use iceberg::spec::{
     UnboundPartitionField, UnboundPartitionSpec,
 };
 
+use crate::append::{check_properties as check_write_properties, unsupported_partitioning};
 use crate::error::{CatalogError, Result};
 use crate::name::TableName;
 use crate::near_names::near_names;
@@ -90,6 +91,17 @@ pub(crate) fn first_metadata(
     let format_version = format_version(table, &spec)?;
     check_columns(&spec.schema).map_err(invalid)?;
     let partition = partition_spec(&spec.schema, &spec.partition).map_err(invalid)?;
+    for field in partition.fields() {
+        let source = spec.schema.field_by_id(field.source_id);
+        if let Some(feature) =
+            source.and_then(|s| unsupported_partitioning(field.transform, &s.field_type))
+        {
+            return Err(CatalogError::Unsupported {
+                table: table.clone(),
+                feature,
+            });
+        }
+    }
     check_properties(&spec.properties).map_err(invalid)?;
     let mut properties = spec.properties;
     // Other engines write zstd unless told otherwise; written down, the table says so itself.
@@ -157,7 +169,7 @@ fn check_properties(properties: &HashMap<String, String>) -> Result<(), String> 
             "files of format '{format}' are not written; 'parquet' is"
         ));
     }
-    crate::append::check_properties(properties)
+    check_write_properties(properties)
 }
 
 fn partition_spec(

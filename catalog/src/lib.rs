@@ -7,6 +7,7 @@
 //! table's bytes are reached, and opens the one store that metadata and data are read and written through.
 
 mod append;
+mod avro_names;
 mod backend;
 mod catalog;
 mod catalog_kind;

@@ -20,7 +20,8 @@ pub struct DecodedManifest {
 }
 
 impl DecodedManifest {
-    pub(crate) fn new(
+    /// The live entries of a manifest of that spec and content.
+    pub fn new(
         entries: Vec<ManifestEntryRef>,
         partition_spec_id: i32,
         content: ManifestContentType,

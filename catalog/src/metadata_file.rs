@@ -13,6 +13,7 @@ use iceberg::spec::{
 };
 use serde::Deserialize;
 
+use crate::avro_names::with_avro_names;
 use crate::error::{CatalogError, Result};
 use crate::manifest::DecodedManifest;
 use crate::name::TableName;
@@ -128,7 +129,8 @@ pub(crate) fn parse_manifest_list(
 /// Parses a manifest, keeps its live entries, and lets them inherit what the manifest list says of the manifest.
 pub(crate) fn parse_manifest(manifest: &ManifestFile, bytes: &[u8]) -> Result<DecodedManifest> {
     let file = manifest.manifest_path.as_str();
-    let parsed = Manifest::parse_avro(bytes).map_err(|e| corrupt("manifest", file, &e))?;
+    let parsed =
+        Manifest::parse_avro(&with_avro_names(bytes)).map_err(|e| corrupt("manifest", file, &e))?;
     let (entries, _) = parsed.into_parts();
     let entries = entries
         .into_iter()

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray,
-    TimestampMicrosecondArray,
+    StructArray, TimestampMicrosecondArray,
 };
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
 use iceberg::spec::{
-    Datum, Literal, ManifestEntryRef, NestedField, PrimitiveType, Schema, Struct, Transform, Type,
+    Datum, Literal, ManifestEntryRef, NestedField, PrimitiveType, Schema, Struct, StructType,
+    Transform, Type,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tarn_catalog::{
@@ -847,6 +848,63 @@ async fn partition_values_with_odd_characters_make_readable_files() {
     let mut expected = notes.map(str::to_string).to_vec();
     expected.sort();
     assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn partition_fields_may_have_any_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let lake = lake(&dir).await;
+    let inner = NestedField::optional(3, "x", Type::Primitive(PrimitiveType::Long));
+    let fields = vec![
+        NestedField::optional(1, "größe 1", Type::Primitive(PrimitiveType::Long)),
+        NestedField::optional(
+            2,
+            "st",
+            Type::Struct(StructType::new(vec![Arc::new(inner)])),
+        ),
+    ];
+    let schema = Schema::builder()
+        .with_fields(fields.into_iter().map(Arc::new))
+        .build()
+        .unwrap();
+    let by = |column: &str| PartitionField {
+        column: column.to_string(),
+        transform: Transform::Identity,
+        name: None,
+    };
+    let spec = NewTable {
+        partition: vec![by("größe 1"), by("st.x")],
+        ..NewTable::new("t", schema)
+    };
+    lake.create_table("default", spec).await.unwrap();
+
+    let field = Arc::new(Field::new("x", DataType::Int64, true));
+    let inner = StructArray::from(vec![(
+        field,
+        Arc::new(Int64Array::from(vec![7, 7])) as ArrayRef,
+    )]);
+    let batch = RecordBatch::try_from_iter([
+        ("a", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef),
+        ("b", Arc::new(inner) as ArrayRef),
+    ])
+    .unwrap();
+    append(&lake, "t", vec![batch]).await;
+    let table = lake.table("default", "t").await.unwrap();
+    let names: Vec<&str> = table
+        .metadata()
+        .default_partition_spec()
+        .fields()
+        .iter()
+        .map(|f| f.name.as_str())
+        .collect();
+    assert_eq!(names, ["größe 1", "st.x"]);
+    let mut values: Vec<Struct> = Vec::new();
+    for entry in entries(&table).await {
+        values.push(entry.data_file().partition().clone());
+        assert_eq!(entry.data_file().lower_bounds()[&3], Datum::long(7));
+    }
+    let tuple = |a| Struct::from_iter([Some(Literal::long(a)), Some(Literal::long(7))]);
+    assert_eq!(values, [tuple(1), tuple(2)]);
 }
 
 #[tokio::test]

@@ -9,12 +9,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use iceberg::io::FileIO;
 use iceberg::spec::{
     DataFile, FormatVersion, MAIN_BRANCH, ManifestFile, ManifestListWriter, ManifestWriterBuilder,
-    Operation, Snapshot, SnapshotReference, SnapshotRetention, SnapshotSummaryCollector, Summary,
-    TableMetadata, UNASSIGNED_SEQUENCE_NUMBER,
+    Operation, PartitionSpec, SchemaRef, Snapshot, SnapshotReference, SnapshotRetention,
+    SnapshotSummaryCollector, Summary, TableMetadata, UNASSIGNED_SEQUENCE_NUMBER,
+    UnboundPartitionField,
 };
 use iceberg::{TableRequirement, TableUpdate};
 use uuid::Uuid;
 
+use crate::avro_names::avro_name;
 use crate::backend::{CommitError, StagedTable};
 use crate::catalog::{Catalog, creation_error};
 use crate::error::{CatalogError, Result};
@@ -346,6 +348,7 @@ impl Producer {
     }
 
     async fn write_manifests(&mut self, base: &TableMetadata) -> Result<Vec<ManifestFile>> {
+        let spec = with_avro_names(base.default_partition_spec(), base.current_schema())?;
         let mut manifests = Vec::new();
         for (number, files) in self.files.chunks(FILES_PER_MANIFEST).enumerate() {
             let location = self.metadata_file(base, &format!("{}-m{number}.avro", self.commit_id));
@@ -355,7 +358,7 @@ impl Producer {
                     self.io.new_output(&location)?,
                     Some(self.snapshot_id),
                     base.current_schema().clone(),
-                    base.default_partition_spec().as_ref().clone(),
+                    spec.clone(),
                 );
                 let mut writer = match base.format_version() {
                     FormatVersion::V1 => builder.build_v1(),
@@ -421,6 +424,35 @@ impl Producer {
         let all: Vec<String> = self.begun.iter().chain(&self.lists).cloned().collect();
         delete_files(&*self.storage.store, all).await;
     }
+}
+
+/// The spec with names that Avro takes, since manifests have a field of that name for each partition field. Readers
+/// find the fields by id, and take the names from the table's metadata.
+fn with_avro_names(spec: &PartitionSpec, schema: &SchemaRef) -> Result<PartitionSpec> {
+    if spec
+        .fields()
+        .iter()
+        .all(|field| avro_name(&field.name) == field.name)
+    {
+        return Ok(spec.clone());
+    }
+    let fields = spec.fields().iter().map(|field| UnboundPartitionField {
+        source_id: field.source_id,
+        field_id: Some(field.field_id),
+        name: avro_name(&field.name),
+        transform: field.transform,
+    });
+    let builder = PartitionSpec::builder(schema.clone())
+        .with_spec_id(spec.spec_id())
+        .add_unbound_fields(fields);
+    builder
+        .and_then(|builder| builder.build())
+        .map_err(|error| {
+            CatalogError::Internal(format!(
+                "a partition spec cannot be written: {}",
+                error.message()
+            ))
+        })
 }
 
 /// The totals after an append: what they were, and what was added. A total that the previous snapshot does not tell

@@ -7,9 +7,12 @@ use arrow::array::{Array, AsArray, RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::row::{RowConverter, SortField};
 use iceberg::arrow::{PartitionValueCalculator, arrow_struct_to_literal};
-use iceberg::spec::{Literal, PartitionSpecRef, PrimitiveLiteral, SchemaRef, Struct, Transform};
+use iceberg::spec::{
+    Literal, PartitionSpecRef, PrimitiveLiteral, PrimitiveType, SchemaRef, Struct, Transform, Type,
+};
 
 use crate::error::{CatalogError, Result};
+use crate::name::TableName;
 
 /// The number of a partition, in the order in which partitions were first met.
 pub(crate) type PartitionIndex = usize;
@@ -36,8 +39,36 @@ fn failed(error: impl std::fmt::Display) -> CatalogError {
     CatalogError::Internal(format!("partition values cannot be computed: {error}"))
 }
 
+/// What keeps rows from being written by this transform of a column, if anything does.
+pub(crate) fn unsupported_partitioning(transform: Transform, source: &Type) -> Option<String> {
+    match (transform, source) {
+        // A manifest cannot be written with a UUID among its partition values (iceberg 0.10).
+        (Transform::Identity, Type::Primitive(PrimitiveType::Uuid))
+        | (Transform::Truncate(_), Type::Primitive(PrimitiveType::Binary)) => {
+            Some(format!("partitioning of a {source} column by {transform}"))
+        }
+        (Transform::Unknown, _) => Some("a partition transform that is not known".to_string()),
+        _ => None,
+    }
+}
+
 impl Partitioner {
-    pub(crate) fn new(spec: PartitionSpecRef, schema: &SchemaRef) -> Result<Self> {
+    pub(crate) fn new(
+        table: &TableName,
+        spec: PartitionSpecRef,
+        schema: &SchemaRef,
+    ) -> Result<Self> {
+        for field in spec.fields() {
+            let source = schema.field_by_id(field.source_id);
+            if let Some(feature) =
+                source.and_then(|s| unsupported_partitioning(field.transform, &s.field_type))
+            {
+                return Err(CatalogError::Unsupported {
+                    table: table.clone(),
+                    feature,
+                });
+            }
+        }
         let calculator = PartitionValueCalculator::try_new(&spec, schema).map_err(failed)?;
         let kind = calculator.partition_arrow_type().clone();
         let rows = RowConverter::new(vec![SortField::new(kind)]).map_err(failed)?;
@@ -185,7 +216,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use arrow::array::{Int64Array, StringArray};
     use iceberg::arrow::schema_to_arrow_schema;
-    use iceberg::spec::{NestedField, PartitionSpec, PrimitiveType, Schema, Transform, Type};
+    use iceberg::spec::{NestedField, PartitionSpec, Schema};
 
     use super::*;
 
@@ -207,7 +238,8 @@ mod tests {
             .unwrap()
             .build()
             .unwrap();
-        let mut partitioner = Partitioner::new(Arc::new(spec), &schema).unwrap();
+        let table = TableName::new("lake", "db", "t");
+        let mut partitioner = Partitioner::new(&table, Arc::new(spec), &schema).unwrap();
         let batch = RecordBatch::try_new(
             Arc::new(schema_to_arrow_schema(&schema).unwrap()),
             vec![

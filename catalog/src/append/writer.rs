@@ -154,7 +154,7 @@ impl AppendWriter {
             });
             None
         } else {
-            Some(Partitioner::new(spec, &schema)?)
+            Some(Partitioner::new(&name, spec, &schema)?)
         };
         let open = Open {
             catalog,
