@@ -58,6 +58,9 @@ pub(crate) fn parse(name: &str, properties: &BTreeMap<String, String>) -> Result
                     .unwrap_or_else(|| name.to_string()),
                 file,
                 warehouse: properties.get("warehouse").cloned(),
+                create: uri
+                    .split_once('?')
+                    .is_some_and(|(_, query)| query.split('&').any(|part| part == "mode=rwc")),
                 own: false,
                 properties: properties.clone(),
             }))

@@ -104,6 +104,8 @@ pub(crate) fn first_metadata(
     }
     check_properties(&spec.properties).map_err(invalid)?;
     let mut properties = spec.properties;
+    // Not a property of the table, but the way other engines ask for a version.
+    properties.remove("format-version");
     // Other engines write zstd unless told otherwise; written down, the table says so itself.
     properties
         .entry("write.parquet.compression-codec".to_string())
@@ -339,6 +341,23 @@ mod tests {
             let error = made(partition).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
         }
+    }
+
+    #[test]
+    fn a_version_may_be_asked_for_as_a_property() {
+        let properties = HashMap::from([("format-version".to_string(), "1".to_string())]);
+        let spec = NewTable {
+            properties,
+            ..NewTable::new("t", schema())
+        };
+        let metadata = first_metadata(
+            &TableName::new("lake", "db", "t"),
+            spec,
+            "file:///wh/t".to_string(),
+        )
+        .unwrap();
+        assert_eq!(metadata.format_version(), FormatVersion::V1);
+        assert!(!metadata.properties().contains_key("format-version"));
     }
 
     #[test]

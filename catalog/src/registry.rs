@@ -103,6 +103,7 @@ impl Catalogs {
             catalog_in_file: DEFAULT_CATALOG.to_string(),
             file,
             warehouse: Some(warehouse),
+            create: true,
             own: true,
             properties: properties.clone(),
         };

@@ -3,21 +3,20 @@
 //! A table is a row that points to its current metadata file. A commit writes a new metadata file and moves the
 //! pointer with one conditional UPDATE, which is the compare-and-swap.
 
+mod connection;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use iceberg::spec::{Snapshot, SnapshotReference, SnapshotRetention, TableMetadata};
 use iceberg::{TableRequirement, TableUpdate};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
 use sqlx::{Row, Sqlite, Transaction};
 use tokio::sync::OnceCell;
 
+pub(crate) use self::connection::SqliteConfig;
+
+use self::connection::Connection;
 use crate::backend::{Backend, CommitError, StagedTable, TablePointer};
 use crate::create::{NewTable, first_metadata};
 use crate::error::{CatalogError, Result};
@@ -26,39 +25,10 @@ use crate::metadata_file::metadata_text;
 use crate::metadata_location::{first_metadata_location, next_metadata_location};
 use crate::name::TableName;
 use crate::pinned::PinnedTable;
-use crate::secrets::Masked;
 use crate::storage::{StorageDescriptor, Stores, TableStorage, delete_files, write_new_file};
-
-/// How long a statement waits for another process that writes.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The mark of a namespace without properties, the same that other engines leave.
 const EXISTS_PROPERTY: &str = "exists";
-
-/// What a [`SqliteBackend`] is made of.
-#[derive(Clone)]
-pub(crate) struct SqliteConfig {
-    /// The catalog's name in Tarn.
-    pub(crate) catalog: String,
-    /// The catalog's name in the file, which may hold several.
-    pub(crate) catalog_in_file: String,
-    pub(crate) file: PathBuf,
-    pub(crate) warehouse: Option<String>,
-    /// Whether to make the file, and keep a write-ahead log beside it. Only for files that are Tarn's own.
-    pub(crate) own: bool,
-    /// The catalog's properties, among them its storage's.
-    pub(crate) properties: BTreeMap<String, String>,
-}
-
-impl fmt::Debug for SqliteConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteConfig")
-            .field("catalog", &self.catalog)
-            .field("file", &self.file)
-            .field("properties", &Masked(&self.properties))
-            .finish_non_exhaustive()
-    }
-}
 
 /// See the module.
 #[derive(Debug)]
@@ -68,23 +38,6 @@ pub(crate) struct SqliteBackend {
     cache: Arc<MetadataCache>,
     scope: Arc<str>,
     connection: OnceCell<Connection>,
-}
-
-#[derive(Debug)]
-struct Connection {
-    pool: SqlitePool,
-    /// Older files have no column `iceberg_type`, which tells tables from views.
-    has_type: bool,
-}
-
-impl Connection {
-    fn only_tables(&self) -> &'static str {
-        if self.has_type {
-            " AND (iceberg_type = 'TABLE' OR iceberg_type IS NULL)"
-        } else {
-            ""
-        }
-    }
 }
 
 impl SqliteBackend {
@@ -105,85 +58,9 @@ impl SqliteBackend {
 
     async fn connection(&self) -> Result<&Connection> {
         self.connection
-            .get_or_try_init(|| self.connect())
+            .get_or_try_init(|| Connection::open(&self.config))
             .await
-            .map_err(|e| self.failed(e))
-    }
-
-    async fn connect(&self) -> Result<Connection, sqlx::Error> {
-        let mut options = SqliteConnectOptions::new()
-            .filename(&self.config.file)
-            .create_if_missing(self.config.own)
-            .busy_timeout(BUSY_TIMEOUT);
-        if self.config.own {
-            options = options
-                .journal_mode(SqliteJournalMode::Wal)
-                .synchronous(SqliteSynchronous::Full);
-        }
-        let pool = SqlitePoolOptions::new()
-            .max_connections(8)
-            .acquire_timeout(BUSY_TIMEOUT)
-            .connect_with(options)
-            .await?;
-        for statement in [
-            "CREATE TABLE IF NOT EXISTS iceberg_tables (
-                catalog_name VARCHAR(255) NOT NULL,
-                table_namespace VARCHAR(255) NOT NULL,
-                table_name VARCHAR(255) NOT NULL,
-                metadata_location VARCHAR(1000),
-                previous_metadata_location VARCHAR(1000),
-                iceberg_type VARCHAR(5),
-                PRIMARY KEY (catalog_name, table_namespace, table_name))",
-            "CREATE TABLE IF NOT EXISTS iceberg_namespace_properties (
-                catalog_name VARCHAR(255) NOT NULL,
-                namespace VARCHAR(255) NOT NULL,
-                property_key VARCHAR(255) NOT NULL,
-                property_value VARCHAR(1000),
-                PRIMARY KEY (catalog_name, namespace, property_key))",
-        ] {
-            sqlx::query(statement).execute(&pool).await?;
-        }
-        let columns = sqlx::query("SELECT name FROM pragma_table_info('iceberg_tables')")
-            .fetch_all(&pool)
-            .await?;
-        let mut has_type = false;
-        for column in columns {
-            has_type |= column
-                .try_get::<String, _>(0)?
-                .eq_ignore_ascii_case("iceberg_type");
-        }
-        Ok(Connection { pool, has_type })
-    }
-
-    fn failed(&self, error: sqlx::Error) -> CatalogError {
-        let (catalog, uri) = (
-            self.config.catalog.clone(),
-            self.config.file.display().to_string(),
-        );
-        match &error {
-            sqlx::Error::Database(database) if database.code().as_deref() == Some("26") => {
-                CatalogError::Corrupt {
-                    what: "catalog database",
-                    file: uri,
-                    reason: database.message().to_string(),
-                }
-            }
-            sqlx::Error::Database(database) => CatalogError::Unreachable {
-                catalog,
-                uri,
-                reason: database.message().to_string(),
-            },
-            sqlx::Error::PoolTimedOut => CatalogError::Unreachable {
-                catalog,
-                uri,
-                reason: format!("all connections were busy for {} s", BUSY_TIMEOUT.as_secs()),
-            },
-            other => CatalogError::Unreachable {
-                catalog,
-                uri,
-                reason: other.to_string(),
-            },
-        }
+            .map_err(|e| self.config.failed(e))
     }
 
     async fn namespaces(&self) -> Result<BTreeSet<String>> {
@@ -196,9 +73,12 @@ impl SqliteBackend {
         .bind(&self.config.catalog_in_file)
         .fetch_all(&connection.pool)
         .await
-        .map_err(|e| self.failed(e))?;
+        .map_err(|e| self.config.failed(e))?;
         rows.iter()
-            .map(|row| row.try_get::<String, _>(0).map_err(|e| self.failed(e)))
+            .map(|row| {
+                row.try_get::<String, _>(0)
+                    .map_err(|e| self.config.failed(e))
+            })
             .collect()
     }
 
@@ -209,7 +89,7 @@ impl SqliteBackend {
             .pool
             .begin_with("BEGIN IMMEDIATE")
             .await
-            .map_err(|e| self.failed(e))
+            .map_err(|e| self.config.failed(e))
     }
 
     fn descriptor(&self, location: &str) -> Result<StorageDescriptor> {
@@ -273,7 +153,7 @@ impl Backend for SqliteBackend {
         .bind(database)
         .fetch_all(&connection.pool)
         .await
-        .map_err(|e| self.failed(e))?;
+        .map_err(|e| self.config.failed(e))?;
         if rows.is_empty() {
             return Ok(self
                 .namespaces()
@@ -283,8 +163,8 @@ impl Backend for SqliteBackend {
         }
         let mut properties = HashMap::new();
         for row in rows {
-            let key: String = row.try_get(0).map_err(|e| self.failed(e))?;
-            let value: Option<String> = row.try_get(1).map_err(|e| self.failed(e))?;
+            let key: String = row.try_get(0).map_err(|e| self.config.failed(e))?;
+            let value: Option<String> = row.try_get(1).map_err(|e| self.config.failed(e))?;
             if key != EXISTS_PROPERTY {
                 properties.insert(key, value.unwrap_or_default());
             }
@@ -315,13 +195,16 @@ impl Backend for SqliteBackend {
             .bind(value)
             .execute(&mut *transaction)
             .await
-            .map_err(|e| self.failed(e))?;
+            .map_err(|e| self.config.failed(e))?;
             if inserted.rows_affected() == 0 {
                 // Another process made it just now.
                 return Ok(false);
             }
         }
-        transaction.commit().await.map_err(|e| self.failed(e))?;
+        transaction
+            .commit()
+            .await
+            .map_err(|e| self.config.failed(e))?;
         Ok(true)
     }
 
@@ -334,7 +217,7 @@ impl Backend for SqliteBackend {
         .bind(database)
         .fetch_one(&mut *transaction)
         .await
-        .map_err(|e| self.failed(e))?;
+        .map_err(|e| self.config.failed(e))?;
         if tables > 0 {
             return Err(CatalogError::DatabaseNotEmpty {
                 catalog: self.config.catalog.clone(),
@@ -349,8 +232,11 @@ impl Backend for SqliteBackend {
         .bind(database)
         .execute(&mut *transaction)
         .await
-        .map_err(|e| self.failed(e))?;
-        transaction.commit().await.map_err(|e| self.failed(e))?;
+        .map_err(|e| self.config.failed(e))?;
+        transaction
+            .commit()
+            .await
+            .map_err(|e| self.config.failed(e))?;
         Ok(deleted.rows_affected() > 0)
     }
 
@@ -364,10 +250,13 @@ impl Backend for SqliteBackend {
         .bind(database)
         .fetch_all(&connection.pool)
         .await
-        .map_err(|e| self.failed(e))?;
+        .map_err(|e| self.config.failed(e))?;
         let tables: Vec<String> = rows
             .iter()
-            .map(|row| row.try_get::<String, _>(0).map_err(|e| self.failed(e)))
+            .map(|row| {
+                row.try_get::<String, _>(0)
+                    .map_err(|e| self.config.failed(e))
+            })
             .collect::<Result<_>>()?;
         if tables.is_empty() && !self.namespaces().await?.contains(database) {
             return Ok(None);
@@ -387,9 +276,10 @@ impl Backend for SqliteBackend {
         .bind(&table.table)
         .fetch_optional(&connection.pool)
         .await
-        .map_err(|e| self.failed(e))?;
+        .map_err(|e| self.config.failed(e))?;
         let Some(row) = row else { return Ok(None) };
-        let metadata_location: Option<String> = row.try_get(0).map_err(|e| self.failed(e))?;
+        let metadata_location: Option<String> =
+            row.try_get(0).map_err(|e| self.config.failed(e))?;
         Ok(Some(TablePointer {
             metadata_location,
             metadata: None,
@@ -462,7 +352,7 @@ impl Backend for SqliteBackend {
             .bind(&location)
             .execute(&connection.pool)
             .await
-            .map_err(|e| self.failed(e))
+            .map_err(|e| self.config.failed(e))
         };
         let error = match inserted.await {
             Ok(inserted) if inserted.rows_affected() == 1 => return Ok(()),
@@ -516,7 +406,7 @@ impl Backend for SqliteBackend {
             .bind(&name.table)
             .execute(&connection.pool)
             .await
-            .map_err(|e| self.failed(e))
+            .map_err(|e| self.config.failed(e))
         };
         match swapped.await {
             Ok(swapped) if swapped.rows_affected() == 1 => Ok(()),
@@ -541,7 +431,7 @@ impl Backend for SqliteBackend {
         .bind(&table.table)
         .execute(&connection.pool)
         .await
-        .map_err(|e| self.failed(e))?;
+        .map_err(|e| self.config.failed(e))?;
         Ok(deleted.rows_affected() > 0)
     }
 

@@ -674,6 +674,8 @@ async fn catalogs_are_remembered_and_their_secrets_are_not_shown() {
     );
 
     assert_eq!(far.shown_properties()["s3.secret-access-key"], "******");
+    let shown = format!("{catalogs:?} {far:?}");
+    assert!(!shown.contains("hush"), "{shown}");
     for catalog in ["far", "down"] {
         let shown = format!("{:?}", catalogs.get(catalog).unwrap().shown_properties());
         assert!(!shown.contains("hush"), "{shown}");

@@ -540,4 +540,53 @@ mod tests {
             "{error}"
         );
     }
+
+    #[tokio::test]
+    async fn a_server_that_never_answers_is_named_in_time() {
+        // Connections are taken by the kernel's backlog; nobody reads from them.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let uri = format!("http://{}", listener.local_addr().unwrap());
+        let settings = StoreSettings {
+            request_timeout: Duration::from_millis(50),
+            max_retries: 1,
+            initial_backoff: Duration::from_millis(1),
+            ..StoreSettings::default()
+        };
+        let client = RestClient::new(
+            RestConfig::new("slow", &uri, &BTreeMap::new()).unwrap(),
+            settings,
+        );
+        let error = client.server_properties().await.unwrap_err().to_string();
+        assert!(
+            error.contains("catalog 'slow'")
+                && error.contains("no answer within 0.05 s (2 attempt(s))"),
+            "{error}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_no_catalog_is_told_from_one_that_is_down() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let uri = format!("http://{}", listener.local_addr().unwrap());
+        let served = tokio::spawn(async move {
+            use tokio::io::{AsyncReadExt, AsyncWriteExt};
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await.unwrap();
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>";
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        });
+        let config = RestConfig::new("web", &uri, &BTreeMap::new()).unwrap();
+        let error = RestClient::new(config, StoreSettings::default())
+            .server_properties()
+            .await
+            .unwrap_err();
+        served.await.unwrap();
+        assert!(matches!(error, CatalogError::Refused { .. }), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("did not answer as an Iceberg REST catalog does"),
+            "{error}"
+        );
+    }
 }
