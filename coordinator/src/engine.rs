@@ -164,6 +164,11 @@ impl Engine {
         Ok(Arc::new(Session::open(id, Arc::clone(self), login)))
     }
 
+    /// Opens no more sessions. Those that are open go on until [`Engine::shutdown`].
+    pub fn stop_accepting(&self) {
+        self.stopping.store(true, Ordering::Release);
+    }
+
     /// Stops every session and query, and writes out the audit.
     pub async fn shutdown(&self) {
         self.stopping.store(true, Ordering::Release);

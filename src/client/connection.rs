@@ -13,7 +13,10 @@ pub struct ClientError(pub String);
 /// What a statement gave.
 pub enum Answer {
     /// Rows, as they come. Dropping the stream cancels the query.
-    Rows { schema: SchemaRef, rows: BoxStream<'static, Result<RecordBatch, ClientError>> },
+    Rows {
+        schema: SchemaRef,
+        rows: BoxStream<'static, Result<RecordBatch, ClientError>>,
+    },
     /// A statement without rows.
     Done { affected_rows: u64, info: String },
 }

@@ -23,27 +23,45 @@ impl EmbeddedClient {
             protocol: Protocol::Embedded,
             database: None,
         };
-        let session = engine.open_session(login).map_err(|e| ClientError(e.message))?;
-        Ok(Self { engine, session, place })
+        let session = engine
+            .open_session(login)
+            .map_err(|e| ClientError(e.message))?;
+        Ok(Self {
+            engine,
+            session,
+            place,
+        })
     }
 }
 
 #[async_trait::async_trait]
 impl Client for EmbeddedClient {
     async fn run(&self, sql: &str) -> Result<Answer, ClientError> {
-        match self.session.execute_sql(sql).await.map_err(|e| ClientError(e.message))? {
+        match self
+            .session
+            .execute_sql(sql)
+            .await
+            .map_err(|e| ClientError(e.message))?
+        {
             StatementOutcome::Rows(rows) => Ok(Answer::Rows {
                 schema: rows.schema,
-                rows: rows.stream.map(|batch| batch.map_err(|e| ClientError(e.message))).boxed(),
+                rows: rows
+                    .stream
+                    .map(|batch| batch.map_err(|e| ClientError(e.message)))
+                    .boxed(),
             }),
-            StatementOutcome::Done(done) => {
-                Ok(Answer::Done { affected_rows: done.affected_rows, info: done.info })
-            }
+            StatementOutcome::Done(done) => Ok(Answer::Done {
+                affected_rows: done.affected_rows,
+                info: done.info,
+            }),
         }
     }
 
     async fn another(&self) -> Result<Box<dyn Client>, ClientError> {
-        Ok(Box::new(Self::open(Arc::clone(&self.engine), self.place.clone())?))
+        Ok(Box::new(Self::open(
+            Arc::clone(&self.engine),
+            self.place.clone(),
+        )?))
     }
 
     fn cancel(&self) {

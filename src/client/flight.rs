@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::datatypes::Schema;
+use arrow::array::{AsArray, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Schema, UInt64Type};
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::client::FlightSqlServiceClient;
+use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt, stream};
 use tonic::transport::{Channel, Endpoint};
 
@@ -32,9 +35,20 @@ struct Login {
 
 impl FlightClient {
     /// Connects and logs in.
-    pub async fn connect(host: &str, port: u16, user: &str, password: &str) -> Result<Self, ClientError> {
+    pub async fn connect(
+        host: &str,
+        port: u16,
+        user: &str,
+        password: &str,
+    ) -> Result<Self, ClientError> {
         let (host, user, password) = (host.to_string(), user.to_string(), password.to_string());
-        Self::log_in(Login { host, port, user, password }).await
+        Self::log_in(Login {
+            host,
+            port,
+            user,
+            password,
+        })
+        .await
     }
 
     async fn log_in(login: Login) -> Result<Self, ClientError> {
@@ -54,10 +68,16 @@ impl FlightClient {
         let inner = arrow_flight::flight_service_client::FlightServiceClient::new(channel)
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let mut flight = FlightSqlServiceClient::new_from_inner(inner);
-        flight.handshake(&login.user, &login.password).await.map_err(|e| {
-            let text = plain(&e);
-            ClientError(format!("cannot log in to {place} as {}: {text}", login.user))
-        })?;
+        flight
+            .handshake(&login.user, &login.password)
+            .await
+            .map_err(|e| {
+                let text = plain(&e);
+                ClientError(format!(
+                    "cannot log in to {place} as {}: {text}",
+                    login.user
+                ))
+            })?;
         Ok(Self { flight, login })
     }
 }
@@ -66,20 +86,42 @@ impl FlightClient {
 impl Client for FlightClient {
     async fn run(&self, sql: &str) -> Result<Answer, ClientError> {
         let mut flight = self.flight.clone();
-        let info = flight.execute(sql.to_string(), None).await.map_err(|e| ClientError(plain(&e)))?;
-        let schema = info.clone().try_decode_schema().unwrap_or_else(|_| Schema::empty());
+        let info = flight
+            .execute(sql.to_string(), None)
+            .await
+            .map_err(|e| ClientError(plain(&e)))?;
+        let schema = info
+            .clone()
+            .try_decode_schema()
+            .unwrap_or_else(|_| Schema::empty());
         let rows = stream::iter(info.endpoint)
             .map(Ok)
             .and_then(move |endpoint| {
                 let mut flight = flight.clone();
                 async move {
-                    let ticket = endpoint.ticket.ok_or_else(|| ClientError("an endpoint has no ticket".to_string()))?;
-                    let batches = flight.do_get(ticket).await.map_err(|e| ClientError(plain(&e)))?;
+                    let ticket = endpoint
+                        .ticket
+                        .ok_or_else(|| ClientError("an endpoint has no ticket".to_string()))?;
+                    let batches = flight
+                        .do_get(ticket)
+                        .await
+                        .map_err(|e| ClientError(plain(&e)))?;
                     Ok(batches.map_err(|e| ClientError(plain(&e))))
                 }
             })
-            .try_flatten();
-        Ok(Answer::Rows { schema: Arc::new(schema), rows: rows.boxed() })
+            .try_flatten()
+            .boxed();
+        if is_outcome(&schema, sql) {
+            let affected_rows = affected_rows(rows).await?;
+            return Ok(Answer::Done {
+                affected_rows,
+                info: String::new(),
+            });
+        }
+        Ok(Answer::Rows {
+            schema: Arc::new(schema),
+            rows,
+        })
     }
 
     async fn another(&self) -> Result<Box<dyn Client>, ClientError> {
@@ -93,6 +135,27 @@ impl Client for FlightClient {
     fn place(&self) -> String {
         place_of(&self.login)
     }
+}
+
+/// A statement without rows answers with one row of one column, `affected_rows`; a query may call its column so too.
+fn is_outcome(schema: &Schema, sql: &str) -> bool {
+    const QUERIES: &[&str] = &[
+        "select", "with", "values", "table", "show", "describe", "desc", "explain", "(",
+    ];
+    let sql = sql.trim_start().to_ascii_lowercase();
+    matches!(&schema.fields()[..], [field] if field.name() == "affected_rows")
+        && !QUERIES.iter().any(|word| sql.starts_with(word))
+}
+
+async fn affected_rows(
+    rows: BoxStream<'static, Result<RecordBatch, ClientError>>,
+) -> Result<u64, ClientError> {
+    let batches: Vec<RecordBatch> = rows.try_collect().await?;
+    let count = batches.iter().find(|b| b.num_rows() > 0).and_then(|batch| {
+        let count = cast(batch.column(0), &DataType::UInt64).ok()?;
+        Some(count.as_primitive::<UInt64Type>().value(0))
+    });
+    Ok(count.unwrap_or(0))
 }
 
 fn place_of(login: &Login) -> String {
@@ -109,7 +172,10 @@ fn plain(error: &FlightError) -> String {
 
 /// `handshake` only gives a status as text: `… message: "…", details: …`.
 fn strip(text: &str) -> String {
-    let message = text.split_once("message: \"").and_then(|(_, rest)| rest.split_once("\", ")).map(|(m, _)| m);
+    let message = text
+        .split_once("message: \"")
+        .and_then(|(_, rest)| rest.split_once("\", "))
+        .map(|(m, _)| m);
     match message {
         Some(message) => message.replace("\\\"", "\"").replace("\\n", "\n"),
         None => text.to_string(),
@@ -127,6 +193,18 @@ fn root_cause(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn outcomes_are_told_from_queries() {
+        let schema = Schema::new(vec![arrow::datatypes::Field::new(
+            "affected_rows",
+            DataType::Int64,
+            false,
+        )]);
+        assert!(is_outcome(&schema, "INSERT INTO t VALUES (1)"));
+        assert!(!is_outcome(&schema, " SELECT 1 AS affected_rows"));
+        assert!(!is_outcome(&Schema::empty(), "USE d"));
+    }
 
     #[test]
     fn a_status_in_a_text_is_reduced_to_its_message() {

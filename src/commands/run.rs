@@ -41,11 +41,19 @@ fn dispatch(command: Command, settings: &Settings) -> Result<ExitCode, ServiceEr
         Command::Config { .. } => print!("{}", config::print(settings)),
         Command::Server(args) => {
             init_logging(settings)?;
-            runtime()?.block_on(serve::serve(settings, Placement::Local, args.stop_with_stdin))?;
+            runtime()?.block_on(serve::serve(
+                settings,
+                Placement::Local,
+                args.stop_with_stdin,
+            ))?;
         }
         Command::Coordinator(args) => {
             init_logging(settings)?;
-            runtime()?.block_on(serve::serve(settings, Placement::Cluster, args.stop_with_stdin))?;
+            runtime()?.block_on(serve::serve(
+                settings,
+                Placement::Cluster,
+                args.stop_with_stdin,
+            ))?;
         }
         Command::Worker(args) => {
             init_logging(settings)?;
@@ -68,5 +76,8 @@ fn dispatch(command: Command, settings: &Settings) -> Result<ExitCode, ServiceEr
 }
 
 fn runtime() -> Result<tokio::runtime::Runtime, ServiceError> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(ServiceError::Runtime)
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(ServiceError::Runtime)
 }

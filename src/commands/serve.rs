@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tarn_coordinator::Engine;
-use tarn_flight_sql::FlightSettings;
 use tarn_mysql::MysqlSettings;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Settings;
 use crate::service::{
-    Placement, ServiceError, announce, bind, coordinator_router, shutdown_signal, start_engine, with_stdin,
+    Placement, ServiceError, announce, bind, coordinator_router, shutdown_signal, start_engine,
+    with_stdin,
 };
 
 /// How often a stopping process looks whether its queries have ended.
@@ -20,7 +20,11 @@ const DRAIN_PERIOD: Duration = Duration::from_millis(50);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves until told to leave.
-pub async fn serve(settings: &Settings, placement: Placement, stop_with_stdin: bool) -> Result<(), ServiceError> {
+pub async fn serve(
+    settings: &Settings,
+    placement: Placement,
+    stop_with_stdin: bool,
+) -> Result<(), ServiceError> {
     let told = shutdown_signal()?;
     if stop_with_stdin {
         with_stdin(&told);
@@ -40,17 +44,29 @@ pub async fn serve(settings: &Settings, placement: Placement, stop_with_stdin: b
     let (engine, token) = (Arc::clone(&handle.engine), close.clone());
     servers.spawn(async move {
         let served = tarn_mysql::serve(mysql, engine, MysqlSettings::default(), token).await;
-        served.map_err(|e| ServiceError::Served { protocol: "MySQL", reason: e.to_string() })
+        served.map_err(|e| ServiceError::Served {
+            protocol: "MySQL",
+            reason: e.to_string(),
+        })
     });
+    let flight_settings = settings.flight();
     let (engine, token) = (Arc::clone(&handle.engine), close.clone());
     servers.spawn(async move {
-        let served = tarn_flight_sql::serve(flight, engine, FlightSettings::default(), token).await;
-        served.map_err(|e| ServiceError::Served { protocol: "Flight SQL", reason: e.to_string() })
+        let served = tarn_flight_sql::serve(flight, engine, flight_settings, token).await;
+        served.map_err(|e| ServiceError::Served {
+            protocol: "Flight SQL",
+            reason: e.to_string(),
+        })
     });
     let token = close.clone();
     servers.spawn(async move {
-        let served = axum::serve(http, router).with_graceful_shutdown(token.cancelled_owned()).await;
-        served.map_err(|e| ServiceError::Served { protocol: "HTTP", reason: e.to_string() })
+        let served = axum::serve(http, router)
+            .with_graceful_shutdown(token.cancelled_owned())
+            .await;
+        served.map_err(|e| ServiceError::Served {
+            protocol: "HTTP",
+            reason: e.to_string(),
+        })
     });
 
     let failed = tokio::select! {
@@ -59,7 +75,12 @@ pub async fn serve(settings: &Settings, placement: Placement, stop_with_stdin: b
         Some(ended) = servers.join_next() => Some(ended),
     };
     if failed.is_none() {
-        drain(&handle.engine, settings.duration("coordinator.shutdown_timeout")).await;
+        handle.engine.stop_accepting();
+        drain(
+            &handle.engine,
+            settings.duration("coordinator.shutdown_timeout"),
+        )
+        .await;
     }
     handle.engine.shutdown().await;
     close.cancel();
@@ -73,7 +94,10 @@ pub async fn serve(settings: &Settings, placement: Placement, stop_with_stdin: b
             Ok(())
         }
         Some(Ok(result)) => result,
-        Some(Err(e)) => Err(ServiceError::Served { protocol: "front end", reason: e.to_string() }),
+        Some(Err(e)) => Err(ServiceError::Served {
+            protocol: "front end",
+            reason: e.to_string(),
+        }),
     }
 }
 
@@ -86,7 +110,10 @@ async fn drain(engine: &Engine, patience: Duration) {
     }
     while running() > 0 {
         if begun.elapsed() > patience {
-            tracing::warn!(statements = running(), "statements did not end in time: they are stopped");
+            tracing::warn!(
+                statements = running(),
+                "statements did not end in time: they are stopped"
+            );
             return;
         }
         tokio::time::sleep(DRAIN_PERIOD).await;
@@ -94,15 +121,23 @@ async fn drain(engine: &Engine, patience: Duration) {
 }
 
 fn say_who_may_enter(settings: &Settings) {
-    let listens =
-        ["coordinator.mysql_listen", "coordinator.flight_listen", "coordinator.http_listen"].map(|s| settings.address(s));
+    let listens = [
+        "coordinator.mysql_listen",
+        "coordinator.flight_listen",
+        "coordinator.http_listen",
+    ]
+    .map(|s| settings.address(s));
     let loopback = listens.iter().all(|address| address.ip().is_loopback());
     match (settings.is_open(), loopback) {
         (true, true) => {
-            tracing::info!("only this machine can connect; root needs no password ([[users]] in the configuration sets one)");
+            tracing::info!(
+                "only this machine can connect; root needs no password ([[users]] in the configuration sets one)"
+            );
         }
         (true, false) => {
-            tracing::warn!("other machines can connect and there is a user without a password: set [[users]] in the configuration");
+            tracing::warn!(
+                "other machines can connect and there is a user without a password: set [[users]] in the configuration"
+            );
         }
         (false, _) => {}
     }

@@ -27,10 +27,14 @@ pub fn sql(runtime: &Runtime, settings: &Settings, args: SqlArgs) -> ExitCode {
 fn run(runtime: &Runtime, settings: &Settings, args: SqlArgs) -> Result<(), String> {
     // Before connecting: a missing file is cheaper to find.
     let script = script(&args)?;
-    let client = runtime.block_on(connect(settings, &args)).map_err(|e| e.to_string())?;
+    let client = runtime
+        .block_on(connect(settings, &args))
+        .map_err(|e| e.to_string())?;
     let format = args.format.unwrap_or(Format::Table);
     match script {
-        Some(script) => run_script(runtime, client.as_ref(), script, format).map_err(|e| e.to_string()),
+        Some(script) => {
+            run_script(runtime, client.as_ref(), script, format).map_err(|e| e.to_string())
+        }
         None => {
             let history = history_file();
             interactive(runtime, client, format, history).map_err(|e| e.to_string())
@@ -40,14 +44,17 @@ fn run(runtime: &Runtime, settings: &Settings, args: SqlArgs) -> Result<(), Stri
 
 fn script(args: &SqlArgs) -> Result<Option<Script>, String> {
     if let Some(path) = &args.file {
-        let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| format!("cannot read {}: {e}", path.display()))?;
         return Ok(Some(Script::Text(text)));
     }
     if !args.execute.is_empty() {
         return Ok(Some(Script::Text(args.execute.join(";\n"))));
     }
     if !std::io::stdin().is_terminal() {
-        return Ok(Some(Script::Lines(Box::new(BufReader::new(std::io::stdin())))));
+        return Ok(Some(Script::Lines(Box::new(BufReader::new(
+            std::io::stdin(),
+        )))));
     }
     Ok(None)
 }
@@ -59,9 +66,13 @@ async fn connect(settings: &Settings, args: &SqlArgs) -> Result<Arc<dyn Client>,
             Arc::new(FlightClient::connect(host, args.port, &args.user, password).await?)
         }
         None => {
-            let handle =
-                start_engine(settings, Placement::Local).await.map_err(|e| ClientError(e.to_string()))?;
-            Arc::new(EmbeddedClient::open(handle.engine, settings.data_dir().display().to_string())?)
+            let handle = start_engine(settings, Placement::Local)
+                .await
+                .map_err(|e| ClientError(e.to_string()))?;
+            Arc::new(EmbeddedClient::open(
+                handle.engine,
+                settings.data_dir().display().to_string(),
+            )?)
         }
     };
     if let Some(database) = &args.database {

@@ -7,6 +7,7 @@ use tarn_cache::CacheSettings;
 use tarn_catalog::{CatalogSettings, StoreSettings};
 use tarn_cluster::{ClusterSettings, Compression, MembershipSettings};
 use tarn_coordinator::{EngineSettings, QuerySettings, ShownSetting, User};
+use tarn_flight_sql::FlightSettings;
 use tarn_worker::WorkerSettings;
 
 use super::entries::UserPassword;
@@ -19,7 +20,11 @@ impl Settings {
         CatalogSettings {
             metadata_cache_bytes: self.bytes("cache.metadata_memory"),
             freshness: self.duration("cache.metadata_freshness"),
-            catalogs: self.catalogs.iter().map(|c| (c.name.clone(), c.properties.clone())).collect(),
+            catalogs: self
+                .catalogs
+                .iter()
+                .map(|c| (c.name.clone(), c.properties.clone()))
+                .collect(),
             store: self.store(),
             ..CatalogSettings::new(self.data_dir())
         }
@@ -76,17 +81,20 @@ impl Settings {
     }
 
     fn users(&self) -> Result<Vec<User>, ConfigError> {
-        let users = self.users.iter().flatten().map(|user| match &user.password {
-            UserPassword::None => Ok(User::without_password(&user.name)),
-            UserPassword::Plain(password) => Ok(User::with_password(&user.name, password)),
-            UserPassword::Sha256(hex) => {
-                User::with_password_sha256(&user.name, hex).map_err(|e| ConfigError::BadValue {
-                    place: user.place.clone(),
-                    name: "users.password_sha256".to_string(),
-                    problem: e.message,
-                })
-            }
-        });
+        let users =
+            self.users
+                .iter()
+                .flatten()
+                .map(|user| match &user.password {
+                    UserPassword::None => Ok(User::without_password(&user.name)),
+                    UserPassword::Plain(password) => Ok(User::with_password(&user.name, password)),
+                    UserPassword::Sha256(hex) => User::with_password_sha256(&user.name, hex)
+                        .map_err(|e| ConfigError::BadValue {
+                            place: user.place.clone(),
+                            name: "users.password_sha256".to_string(),
+                            problem: e.message,
+                        }),
+                });
         users.collect()
     }
 
@@ -110,6 +118,15 @@ impl Settings {
         }
     }
 
+    pub fn flight(&self) -> FlightSettings {
+        FlightSettings {
+            max_message_bytes: usize::try_from(self.bytes("coordinator.max_packet"))
+                .unwrap_or(usize::MAX),
+            max_sessions: self.count("coordinator.max_connections") as usize,
+            ..FlightSettings::default()
+        }
+    }
+
     pub fn worker(&self) -> WorkerSettings {
         WorkerSettings {
             listen: self.address("worker.listen"),
@@ -120,7 +137,11 @@ impl Settings {
             memory_bytes: self.bytes("worker.memory"),
             spill_dir: self.path("worker.spill_dir"),
             spill_bytes: self.bytes("worker.spill_bytes"),
-            cache: self.cache().unwrap_or(CacheSettings { memory_bytes: 0, disk_bytes: 0, ..CacheSettings::default() }),
+            cache: self.cache().unwrap_or(CacheSettings {
+                memory_bytes: 0,
+                disk_bytes: 0,
+                ..CacheSettings::default()
+            }),
             store: self.store(),
             heartbeat: self.duration("worker.heartbeat"),
             drain_timeout: self.duration("worker.drain_timeout"),
@@ -141,10 +162,16 @@ impl Settings {
         let url = self.url("worker.coordinator");
         let towards = url.host_str().and_then(|host| {
             let host = host.trim_matches(['[', ']']);
-            let local = if host.contains(':') { "[::]:0" } else { "0.0.0.0:0" };
+            let local = if host.contains(':') {
+                "[::]:0"
+            } else {
+                "0.0.0.0:0"
+            };
             // Connecting a datagram socket only picks the route; nothing is sent.
             let socket = UdpSocket::bind(local).ok()?;
-            socket.connect((host, url.port_or_known_default().unwrap_or(80))).ok()?;
+            socket
+                .connect((host, url.port_or_known_default().unwrap_or(80)))
+                .ok()?;
             Some(socket.local_addr().ok()?.ip().to_string())
         });
         towards.or_else(|| {
@@ -173,7 +200,12 @@ impl Settings {
 
 fn shown([name, value, unit, source]: [String; 4]) -> ShownSetting {
     let blank = |text: String| if text == "-" { String::new() } else { text };
-    ShownSetting { name, value: blank(value), unit: blank(unit), source }
+    ShownSetting {
+        name,
+        value: blank(value),
+        unit: blank(unit),
+        source,
+    }
 }
 
 #[cfg(test)]
@@ -201,7 +233,12 @@ mod tests {
         assert_eq!(engine.query.memory_bytes, Some(1 << 30));
         assert_eq!(engine.query.retries, 1);
         assert_eq!(engine.users.len(), 1);
-        assert!(engine.shown_settings.iter().any(|s| s.name == "query.memory" && s.value == "1073741824"));
+        assert!(
+            engine
+                .shown_settings
+                .iter()
+                .any(|s| s.name == "query.memory" && s.value == "1073741824")
+        );
         assert_eq!(s.cluster().compression, Compression::Zstd);
         assert_eq!(s.audit().keep_files, 2);
         assert_eq!(s.audit().dir, std::path::Path::new("/d/audit"));
@@ -216,8 +253,14 @@ mod tests {
 
     #[test]
     fn a_bad_hash_names_its_place() {
-        let error = settings("[[users]]\nname = \"bob\"\npassword_sha256 = \"00\"\n").engine().unwrap_err().to_string();
-        assert!(error.contains("tarn.toml:1") && error.contains("password_sha256"), "{error}");
+        let error = settings("[[users]]\nname = \"bob\"\npassword_sha256 = \"00\"\n")
+            .engine()
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("tarn.toml:1") && error.contains("password_sha256"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -26,12 +26,18 @@ impl Bars {
 
     /// Whether any table had to be made.
     pub fn made_any(&self) -> bool {
-        !self.tables.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self
+            .tables
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_empty()
     }
 
     fn bar(&self, label: &str, total: u64) -> ProgressBar {
-        let style = ProgressStyle::with_template("  {prefix:16} {bar:30} {human_pos:>10} of {human_len} rows  {elapsed}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = ProgressStyle::with_template(
+            "  {prefix:16} {bar:30} {human_pos:>10} of {human_len} rows  {elapsed}",
+        )
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = self.all.add(ProgressBar::new(total).with_style(style));
         bar.set_prefix(label.to_string());
         bar
@@ -44,7 +50,9 @@ impl Progress for Bars {
         if !tables.contains_key(label) && done >= total {
             return;
         }
-        let bar = tables.entry(label.to_string()).or_insert_with(|| self.bar(label, total));
+        let bar = tables
+            .entry(label.to_string())
+            .or_insert_with(|| self.bar(label, total));
         bar.set_position(done);
         if done >= total && !bar.is_finished() {
             bar.finish();

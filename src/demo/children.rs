@@ -28,9 +28,15 @@ impl Process {
     /// Starts `tarn ARGS`, its log in `log`, and waits until it is ready.
     pub fn start(arguments: &[String], log: &Path) -> Result<Self, String> {
         let name = arguments.first().map_or("tarn", String::as_str).to_string();
-        let fail = |what: String| format!("the {name} did not start: {what}; its log is {}", log.display());
+        let fail = |what: String| {
+            format!(
+                "the {name} did not start: {what}; its log is {}",
+                log.display()
+            )
+        };
         let program = std::env::current_exe().map_err(|e| fail(e.to_string()))?;
-        let file = File::create(log).map_err(|e| fail(format!("cannot write {}: {e}", log.display())))?;
+        let file =
+            File::create(log).map_err(|e| fail(format!("cannot write {}: {e}", log.display())))?;
         let mut child = Command::new(program)
             .args(arguments)
             .arg("--stop-with-stdin")
@@ -43,7 +49,11 @@ impl Process {
             .map_err(|e| fail(e.to_string()))?;
         let stdin = child.stdin.take();
         let ready = child.stdout.take().map(ready_line);
-        let mut process = Self { child, stdin, addresses: BTreeMap::new() };
+        let mut process = Self {
+            child,
+            stdin,
+            addresses: BTreeMap::new(),
+        };
         let line = ready.and_then(|lines| lines.recv_timeout(START_TIMEOUT).ok());
         match line {
             Some(line) => {
@@ -97,13 +107,21 @@ fn ready_line(output: std::process::ChildStdout) -> mpsc::Receiver<String> {
 }
 
 fn parse_addresses(line: &str) -> BTreeMap<String, String> {
-    let pairs = line.split_whitespace().filter_map(|pair| pair.split_once('='));
-    pairs.map(|(name, address)| (name.to_string(), address.to_string())).collect()
+    let pairs = line
+        .split_whitespace()
+        .filter_map(|pair| pair.split_once('='));
+    pairs
+        .map(|(name, address)| (name.to_string(), address.to_string()))
+        .collect()
 }
 
 fn last_line(log: &Path) -> String {
     let text = std::fs::read_to_string(log).unwrap_or_default();
-    text.lines().last().unwrap_or("it said nothing").trim().to_string()
+    text.lines()
+        .last()
+        .unwrap_or("it said nothing")
+        .trim()
+        .to_string()
 }
 
 /// `127.0.0.1:port` with the wanted port, or 0 (any free one) if it is taken.
@@ -124,7 +142,10 @@ mod tests {
     #[test]
     fn a_port_that_is_taken_becomes_any() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        assert_eq!(listen_address(taken.local_addr().unwrap().port()), "127.0.0.1:0");
+        assert_eq!(
+            listen_address(taken.local_addr().unwrap().port()),
+            "127.0.0.1:0"
+        );
     }
 
     #[test]

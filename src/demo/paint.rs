@@ -12,7 +12,9 @@ impl Paint {
     /// Colours if standard output is a terminal and `NO_COLOR` is not set.
     pub fn detect() -> Self {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-        Self { colours: std::io::stdout().is_terminal() && !unwanted }
+        Self {
+            colours: std::io::stdout().is_terminal() && !unwanted,
+        }
     }
 
     pub fn title(self, text: &str) -> String {
@@ -28,6 +30,10 @@ impl Paint {
     }
 
     fn wrap(self, code: &str, text: &str) -> String {
-        if self.colours { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_string() }
+        if self.colours {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_string()
+        }
     }
 }

@@ -58,24 +58,41 @@ impl From<String> for Stopped {
 fn run(runtime: &Runtime, settings: &Settings, args: &DemoArgs) -> Result<(), Stopped> {
     let paint = Paint::detect();
     // The demo's lake is its own, unless the command line names a place.
-    let dir =
-        if settings.is_flag("data_dir") { settings.data_dir() } else { settings.data_dir().join("demo") };
+    let dir = if settings.is_flag("data_dir") {
+        settings.data_dir()
+    } else {
+        settings.data_dir().join("demo")
+    };
     runtime.block_on(or_told(lake(settings, &dir, args.scale, paint)))?;
 
-    println!("{}", paint.title(&format!("Starting a coordinator and {WORKERS} workers")));
+    println!(
+        "{}",
+        paint.title(&format!("Starting a coordinator and {WORKERS} workers"))
+    );
     let (coordinator, workers) = start(settings, &dir)?;
-    let (mysql, flight) = (coordinator.address("mysql")?, coordinator.address("flight")?);
+    let (mysql, flight) = (
+        coordinator.address("mysql")?,
+        coordinator.address("flight")?,
+    );
     let (host, port) = split_address(flight)?;
     let client = runtime
         .block_on(FlightClient::connect(host, port, "root", ""))
         .map_err(|e| Stopped::Failed(e.to_string()))?;
     runtime.block_on(or_told(workers_registered(&client)))?;
-    println!("{}", paint.note(&format!("the coordinator has {WORKERS} workers; logs are in {}", logs(&dir).display())));
+    println!(
+        "{}",
+        paint.note(&format!(
+            "the coordinator has {WORKERS} workers; logs are in {}",
+            logs(&dir).display()
+        ))
+    );
 
-    runtime.block_on(tour::take(&client, paint)).map_err(|e| match e {
-        ExecuteError::Cancelled => Stopped::Told,
-        other => Stopped::Failed(other.to_string()),
-    })?;
+    runtime
+        .block_on(tour::take(&client, paint))
+        .map_err(|e| match e {
+            ExecuteError::Cancelled => Stopped::Told,
+            other => Stopped::Failed(other.to_string()),
+        })?;
 
     let (mysql_host, mysql_port) = split_address(mysql)?;
     println!("\n{}", paint.title("Connect"));
@@ -85,7 +102,9 @@ fn run(runtime: &Runtime, settings: &Settings, args: &DemoArgs) -> Result<(), St
     println!("  databases   redbi (events, users, notes, shops, items), tpch (8 tables)");
     if !args.once {
         println!("\nServing until Ctrl-C.");
-        runtime.block_on(tokio::signal::ctrl_c()).map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
+        runtime
+            .block_on(tokio::signal::ctrl_c())
+            .map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
         println!("\nstopping");
     }
     stop(coordinator, workers);
@@ -103,14 +122,31 @@ async fn or_told<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, 
 async fn lake(settings: &Settings, dir: &Path, scale: f64, paint: Paint) -> Result<(), String> {
     let fail = |e: LakeError| format!("cannot make the lake in {}: {e}", dir.display());
     println!("{}", paint.title(&format!("The lake in {}", dir.display())));
-    let catalogs = CatalogSettings { data_dir: dir.to_path_buf(), ..settings.catalogs() };
+    let catalogs = CatalogSettings {
+        data_dir: dir.to_path_buf(),
+        ..settings.catalogs()
+    };
     let catalogs = Catalogs::open(catalogs).await.map_err(|e| fail(e.into()))?;
     let catalog = catalogs.get(DEFAULT_CATALOG).map_err(|e| fail(e.into()))?;
     let bars = Bars::new();
-    make_tpch(&catalog, "tpch", scale, &bars).await.map_err(fail)?;
-    make_redbi(&catalog, "redbi", redbi_size(scale), &bars).await.map_err(fail)?;
-    let state = if bars.made_any() { "made" } else { "there already" };
-    println!("{}\n", paint.note(&format!("{state}: tpch at scale {scale}, redbi with {} events", redbi_size(scale).events)));
+    make_tpch(&catalog, "tpch", scale, &bars)
+        .await
+        .map_err(fail)?;
+    make_redbi(&catalog, "redbi", redbi_size(scale), &bars)
+        .await
+        .map_err(fail)?;
+    let state = if bars.made_any() {
+        "made"
+    } else {
+        "there already"
+    };
+    println!(
+        "{}\n",
+        paint.note(&format!(
+            "{state}: tpch at scale {scale}, redbi with {} events",
+            redbi_size(scale).events
+        ))
+    );
     Ok(())
 }
 
@@ -121,12 +157,22 @@ fn logs(dir: &Path) -> PathBuf {
 fn start(settings: &Settings, dir: &Path) -> Result<(Process, Vec<Process>), String> {
     let logs = logs(dir);
     std::fs::create_dir_all(&logs).map_err(|e| format!("cannot make {}: {e}", logs.display()))?;
-    let config = settings.file.iter().flat_map(|file| ["--config".to_string(), file.display().to_string()]);
+    let config = settings
+        .file
+        .iter()
+        .flat_map(|file| ["--config".to_string(), file.display().to_string()]);
     let config: Vec<String> = config.collect();
     let process = |command: &str, data_dir: &Path, rest: &[(&str, String)], log: &str| {
-        let mut arguments = vec![command.to_string(), "--data-dir".to_string(), data_dir.display().to_string()];
+        let mut arguments = vec![
+            command.to_string(),
+            "--data-dir".to_string(),
+            data_dir.display().to_string(),
+        ];
         arguments.extend(config.iter().cloned());
-        arguments.extend(rest.iter().flat_map(|(flag, value)| [flag.to_string(), value.clone()]));
+        arguments.extend(
+            rest.iter()
+                .flat_map(|(flag, value)| [flag.to_string(), value.clone()]),
+        );
         Process::start(&arguments, &log_file(&logs, log))
     };
     let listen = [
@@ -144,7 +190,12 @@ fn start(settings: &Settings, dir: &Path) -> Result<(Process, Vec<Process>), Str
             ("--http-listen", listen_address(8050 + n)),
             ("--memory", MEMORY_SHARE.to_string()),
         ];
-        workers.push(process("worker", &dir.join(format!("worker-{}", n + 1)), &flags, &format!("worker-{}", n + 1))?);
+        workers.push(process(
+            "worker",
+            &dir.join(format!("worker-{}", n + 1)),
+            &flags,
+            &format!("worker-{}", n + 1),
+        )?);
     }
     Ok((coordinator, workers))
 }
@@ -169,13 +220,18 @@ async fn workers_registered(client: &dyn Client) -> Result<(), String> {
             return Ok(());
         }
         if begun.elapsed() > REGISTER_TIMEOUT {
-            return Err(format!("only {} of {WORKERS} workers registered", active.unwrap_or(0)));
+            return Err(format!(
+                "only {} of {WORKERS} workers registered",
+                active.unwrap_or(0)
+            ));
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
 fn split_address(address: &str) -> Result<(&str, u16), String> {
-    let parts = address.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    let parts = address
+        .rsplit_once(':')
+        .and_then(|(host, port)| Some((host, port.parse().ok()?)));
     parts.ok_or_else(|| format!("`{address}` is no address"))
 }

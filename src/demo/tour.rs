@@ -80,13 +80,23 @@ GROUP BY channel",
 pub async fn take(client: &dyn Client, paint: Paint) -> Result<(), ExecuteError> {
     let mut out = std::io::stdout();
     for (number, stop) in (1..).zip(STOPS) {
-        writeln!(out, "\n{}", paint.title(&format!("{number}/{}  {}", STOPS.len(), stop.title)))?;
+        writeln!(
+            out,
+            "\n{}",
+            paint.title(&format!("{number}/{}  {}", STOPS.len(), stop.title))
+        )?;
         writeln!(out, "{}\n", paint.note(stop.why))?;
         for line in stop.sql.lines() {
             writeln!(out, "{}", paint.sql(&format!("  {line}")))?;
         }
         writeln!(out)?;
-        let display = Display { format: Format::Table, limit: 20, summary: false, timing: false, progress: None };
+        let display = Display {
+            format: Format::Table,
+            limit: 200,
+            summary: false,
+            timing: false,
+            progress: None,
+        };
         let begun = std::time::Instant::now();
         execute(client, stop.sql, display, &mut out).await?;
         writeln!(out, "{}", paint.note(&duration_text(begun.elapsed())))?;

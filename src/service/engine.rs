@@ -28,7 +28,10 @@ pub struct EngineHandle {
 }
 
 /// Opens catalogs, cache, spill directory and audit, and starts the engine over them.
-pub async fn start_engine(settings: &Settings, placement: Placement) -> Result<EngineHandle, ServiceError> {
+pub async fn start_engine(
+    settings: &Settings,
+    placement: Placement,
+) -> Result<EngineHandle, ServiceError> {
     let engine_settings = settings.engine()?;
     let catalogs = Catalogs::open(settings.catalogs()).await?;
     // A coordinator of workers reads no data itself.
@@ -52,7 +55,15 @@ pub async fn start_engine(settings: &Settings, placement: Placement) -> Result<E
             (Dispatch::Cluster(Arc::new(dispatch)), Some(membership))
         }
     };
-    let parts = EngineParts { catalogs, stores, runtime, dispatch, audit: Arc::new(audit) };
-    let engine = Engine::start(engine_settings, parts).await.map_err(|e| ServiceError::Engine(e.message))?;
+    let parts = EngineParts {
+        catalogs,
+        stores,
+        runtime,
+        dispatch,
+        audit: Arc::new(audit),
+    };
+    let engine = Engine::start(engine_settings, parts)
+        .await
+        .map_err(|e| ServiceError::Engine(e.message))?;
     Ok(EngineHandle { engine, membership })
 }

@@ -8,8 +8,15 @@ use crate::config::ConfigError;
 pub enum ServiceError {
     #[error(transparent)]
     Config(#[from] ConfigError),
-    #[error("cannot listen on {address}, the setting {setting}: {source}{}", hint(source))]
-    Listen { setting: &'static str, address: SocketAddr, source: std::io::Error },
+    #[error(
+        "cannot listen on {address}, the setting {setting}: {source}{}",
+        hint(source)
+    )]
+    Listen {
+        setting: &'static str,
+        address: SocketAddr,
+        source: std::io::Error,
+    },
     #[error("cannot open the catalogs: {0}")]
     Catalog(#[from] tarn_catalog::CatalogError),
     #[error("cannot open the block cache: {0}")]
@@ -21,7 +28,10 @@ pub enum ServiceError {
     #[error("cannot start the engine: {0}")]
     Engine(String),
     #[error("the {protocol} server failed: {reason}")]
-    Served { protocol: &'static str, reason: String },
+    Served {
+        protocol: &'static str,
+        reason: String,
+    },
     #[error("cannot listen for signals: {0}")]
     Signals(std::io::Error),
     #[error("cannot start the threads: {0}")]

@@ -28,7 +28,11 @@ pub fn coordinator_router(
     let own = Router::new()
         .route("/health", get(health))
         .route("/metrics", get(metrics))
-        .with_state(Coordinator { engine, membership: membership.clone(), stopping });
+        .with_state(Coordinator {
+            engine,
+            membership: membership.clone(),
+            stopping,
+        });
     match membership {
         Some(membership) => own.merge(tarn_cluster::api_router(membership)),
         None => own,
@@ -48,14 +52,41 @@ async fn metrics(State(coordinator): State<Coordinator>) -> Response {
     let processes = coordinator.engine.processes();
     let mut out = String::new();
     let mut metric = |name: &str, kind: &str, help: &str, value: u64| {
-        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+        let _ = write!(
+            out,
+            "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n"
+        );
     };
-    metric("tarn_connections", "gauge", "Clients connected.", processes.connection_count() as u64);
-    metric("tarn_statements_running", "gauge", "Statements running.", processes.statements().len() as u64);
-    metric("tarn_statements_total", "counter", "Statements begun since the start.", processes.started_count());
+    metric(
+        "tarn_connections",
+        "gauge",
+        "Clients connected.",
+        processes.connection_count() as u64,
+    );
+    metric(
+        "tarn_statements_running",
+        "gauge",
+        "Statements running.",
+        processes.statements().len() as u64,
+    );
+    metric(
+        "tarn_statements_total",
+        "counter",
+        "Statements begun since the start.",
+        processes.started_count(),
+    );
     if let Some(membership) = &coordinator.membership {
-        let active = membership.list().iter().filter(|w| w.state == WorkerState::Active).count();
-        metric("tarn_workers_active", "gauge", "Workers that take tasks.", active as u64);
+        let active = membership
+            .list()
+            .iter()
+            .filter(|w| w.state == WorkerState::Active)
+            .count();
+        metric(
+            "tarn_workers_active",
+            "gauge",
+            "Workers that take tasks.",
+            active as u64,
+        );
     }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], out).into_response()
 }

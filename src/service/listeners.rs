@@ -9,7 +9,13 @@ use crate::config::Settings;
 /// Binds the address of a setting.
 pub async fn bind(settings: &Settings, setting: &'static str) -> Result<TcpListener, ServiceError> {
     let address = settings.address(setting);
-    TcpListener::bind(address).await.map_err(|source| ServiceError::Listen { setting, address, source })
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| ServiceError::Listen {
+            setting,
+            address,
+            source,
+        })
 }
 
 /// Binds a worker's addresses.

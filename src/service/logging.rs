@@ -8,13 +8,15 @@ use super::ServiceError;
 use crate::config::Settings;
 
 /// Libraries that say much at level info that nobody asked for.
-const QUIETER: &str = "datafusion=warn,h2=warn,hyper=warn,tower=warn,sqlx=warn,iceberg=warn,foyer=warn";
+const QUIETER: &str =
+    "datafusion=warn,h2=warn,hyper=warn,tower=warn,sqlx=warn,iceberg=warn,foyer=warn";
 
 /// Logs as the settings say.
 pub fn init_logging(settings: &Settings) -> Result<(), ServiceError> {
     let wanted = settings.text("log.filter");
     // The user's own words come last, and so win.
-    let filter = EnvFilter::try_new(format!("{QUIETER},{wanted}")).map_err(|e| ServiceError::LogFilter(e.to_string()))?;
+    let filter = EnvFilter::try_new(format!("{QUIETER},{wanted}"))
+        .map_err(|e| ServiceError::LogFilter(e.to_string()))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

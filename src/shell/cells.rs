@@ -57,7 +57,11 @@ fn nested_texts(column: &ArrayRef, field: &FieldRef) -> Result<Vec<Option<String
 
 /// Which columns are numbers, and so aligned to the right.
 pub fn numeric(schema: &SchemaRef) -> Vec<bool> {
-    schema.fields().iter().map(|field| is_number(field.data_type())).collect()
+    schema
+        .fields()
+        .iter()
+        .map(|field| is_number(field.data_type()))
+        .collect()
 }
 
 fn is_number(kind: &DataType) -> bool {

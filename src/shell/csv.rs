@@ -15,7 +15,9 @@ pub struct Csv {
 impl Csv {
     pub fn new(schema: SchemaRef) -> Self {
         let names: Vec<String> = schema.fields().iter().map(|f| quoted(f.name())).collect();
-        Self { header: Some(names.join(",")) }
+        Self {
+            header: Some(names.join(",")),
+        }
     }
 
     fn header(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
@@ -30,7 +32,10 @@ impl Printer for Csv {
     fn batch(&mut self, batch: &RecordBatch, out: &mut dyn io::Write) -> io::Result<()> {
         self.header(out)?;
         for row in rows(batch)? {
-            let cells: Vec<String> = row.into_iter().map(|c| c.map_or_else(String::new, |t| quoted(&t))).collect();
+            let cells: Vec<String> = row
+                .into_iter()
+                .map(|c| c.map_or_else(String::new, |t| quoted(&t)))
+                .collect();
             writeln!(out, "{}", cells.join(","))?;
         }
         Ok(())

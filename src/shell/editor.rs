@@ -10,12 +10,82 @@ use super::split::split;
 
 /// Completed in the case that was begun.
 const KEYWORDS: &[&str] = &[
-    "ALL", "ALTER", "ANALYZE", "AND", "AS", "ASC", "BETWEEN", "BY", "CASE", "CAST", "CATALOG", "CATALOGS", "COLUMNS", "COUNT",
-    "CREATE", "CROSS", "DATABASE", "DATABASES", "DESC", "DESCRIBE", "DISTINCT", "DROP", "ELSE", "END", "ESTIMATE", "EXCEPT",
-    "EXISTS", "EXPLAIN", "FALSE", "FROM", "FULL", "GROUP", "HAVING", "IN", "INNER", "INSERT", "INTERSECT", "INTERVAL", "INTO",
-    "IS", "JOIN", "KILL", "LEFT", "LIKE", "LIMIT", "NOT", "NULL", "OFFSET", "ON", "OR", "ORDER", "OUTER", "OVER", "PARTITION",
-    "PROCESSLIST", "PROFILE", "PROPERTIES", "QUERY", "RIGHT", "SELECT", "SET", "SHOW", "TABLE", "TABLES", "THEN", "TRUE", "UNION",
-    "USE", "USING", "VALUES", "VARIABLES", "VERBOSE", "WHEN", "WHERE", "WITH", "WORKERS",
+    "ALL",
+    "ALTER",
+    "ANALYZE",
+    "AND",
+    "AS",
+    "ASC",
+    "BETWEEN",
+    "BY",
+    "CASE",
+    "CAST",
+    "CATALOG",
+    "CATALOGS",
+    "COLUMNS",
+    "COUNT",
+    "CREATE",
+    "CROSS",
+    "DATABASE",
+    "DATABASES",
+    "DESC",
+    "DESCRIBE",
+    "DISTINCT",
+    "DROP",
+    "ELSE",
+    "END",
+    "ESTIMATE",
+    "EXCEPT",
+    "EXISTS",
+    "EXPLAIN",
+    "FALSE",
+    "FROM",
+    "FULL",
+    "GROUP",
+    "HAVING",
+    "IN",
+    "INNER",
+    "INSERT",
+    "INTERSECT",
+    "INTERVAL",
+    "INTO",
+    "IS",
+    "JOIN",
+    "KILL",
+    "LEFT",
+    "LIKE",
+    "LIMIT",
+    "NOT",
+    "NULL",
+    "OFFSET",
+    "ON",
+    "OR",
+    "ORDER",
+    "OUTER",
+    "OVER",
+    "PARTITION",
+    "PROCESSLIST",
+    "PROFILE",
+    "PROPERTIES",
+    "QUERY",
+    "RIGHT",
+    "SELECT",
+    "SET",
+    "SHOW",
+    "TABLE",
+    "TABLES",
+    "THEN",
+    "TRUE",
+    "UNION",
+    "USE",
+    "USING",
+    "VALUES",
+    "VARIABLES",
+    "VERBOSE",
+    "WHEN",
+    "WHERE",
+    "WITH",
+    "WORKERS",
 ];
 
 /// The shell's half of the line editor.
@@ -27,9 +97,20 @@ pub struct Editor {
 impl Completer for Editor {
     type Candidate = Pair;
 
-    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+    fn complete(
+        &self,
+        line: &str,
+        at: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let (start, candidates) = complete(&self.names, line, at);
-        let pairs = candidates.into_iter().map(|text| Pair { display: text.clone(), replacement: text }).collect();
+        let pairs = candidates
+            .into_iter()
+            .map(|text| Pair {
+                display: text.clone(),
+                replacement: text,
+            })
+            .collect();
         Ok((start, pairs))
     }
 }
@@ -49,17 +130,27 @@ impl Validator for Editor {
 fn complete(names: &Names, line: &str, at: usize) -> (usize, Vec<String>) {
     let before = &line[..at];
     let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '\\';
-    let start = before.rfind(|c: char| !is_word(c)).map_or(0, |i| i + before[i..].chars().next().map_or(1, char::len_utf8));
+    let start = before.rfind(|c: char| !is_word(c)).map_or(0, |i| {
+        i + before[i..].chars().next().map_or(1, char::len_utf8)
+    });
     let word = &before[start..];
     let mut found: Vec<String> = match before[..start].strip_suffix('.') {
         Some(rest) => {
-            let begin = rest.rfind(|c: char| !is_word(c)).map_or(0, |i| i + rest[i..].chars().next().map_or(1, char::len_utf8));
+            let begin = rest.rfind(|c: char| !is_word(c)).map_or(0, |i| {
+                i + rest[i..].chars().next().map_or(1, char::len_utf8)
+            });
             names.after(&rest[begin..]).into_iter().collect()
         }
         None if word.is_empty() => return (start, Vec::new()),
         None => {
             let lower = word.chars().any(char::is_lowercase);
-            let keywords = KEYWORDS.iter().map(|k| if lower { k.to_lowercase() } else { k.to_string() });
+            let keywords = KEYWORDS.iter().map(|k| {
+                if lower {
+                    k.to_lowercase()
+                } else {
+                    k.to_string()
+                }
+            });
             names.plain(line).into_iter().chain(keywords).collect()
         }
     };
@@ -91,7 +182,10 @@ mod tests {
         assert_eq!(completions("SELECT * FROM lake.t"), ["tpch"]);
         assert_eq!(completions("SELECT * FROM re"), ["redbi"]);
         let line = "SELECT o_order FROM orders";
-        assert_eq!(complete(&example(), line, 14), (7, vec!["o_orderdate".to_string(), "o_orderkey".to_string()]));
+        assert_eq!(
+            complete(&example(), line, 14),
+            (7, vec!["o_orderdate".to_string(), "o_orderkey".to_string()])
+        );
     }
 
     #[test]

@@ -80,7 +80,10 @@ async fn run(
 ) -> Result<(), ExecuteError> {
     let begun = Instant::now();
     match client.run(sql).await? {
-        Answer::Done { affected_rows, info } => {
+        Answer::Done {
+            affected_rows,
+            info,
+        } => {
             if display.summary {
                 let mut line = format!("OK, {} affected", rows_text(affected_rows));
                 if !info.is_empty() {
@@ -90,14 +93,17 @@ async fn run(
             }
         }
         Answer::Rows { schema, mut rows } => {
-            let limit = if display.format.for_people() && display.limit > 0 { display.limit } else { u64::MAX };
+            let limit = if display.format.for_people() && display.limit > 0 {
+                display.limit
+            } else {
+                u64::MAX
+            };
             let mut printer = None;
             let mut total = 0u64;
             while let Some(batch) = rows.next().await {
                 let batch = batch?;
                 // The stream's own schema is the surer one: a server may only know it once the statement runs.
-                let printer =
-                    printer.get_or_insert_with(|| display.format.printer(batch.schema()));
+                let printer = printer.get_or_insert_with(|| display.format.printer(batch.schema()));
                 let room = limit.saturating_sub(total).min(batch.num_rows() as u64) as usize;
                 total += batch.num_rows() as u64;
                 if room > 0 {
@@ -111,9 +117,15 @@ async fn run(
                 return Ok(out.flush()?);
             }
             let time = begun.elapsed();
-            printer.unwrap_or_else(|| display.format.printer(schema)).end(out)?;
+            printer
+                .unwrap_or_else(|| display.format.printer(schema))
+                .end(out)?;
             if total > limit {
-                writeln!(out, "(the first {limit} of {} rows; \\limit 0 shows all)", total)?;
+                writeln!(
+                    out,
+                    "(the first {limit} of {} rows; \\limit 0 shows all)",
+                    total
+                )?;
             }
             if display.summary {
                 writeln!(out, "{}{}", rows_text(total), time_text(display, time))?;
@@ -124,11 +136,19 @@ async fn run(
 }
 
 fn rows_text(rows: u64) -> String {
-    if rows == 1 { "1 row".to_string() } else { format!("{rows} rows") }
+    if rows == 1 {
+        "1 row".to_string()
+    } else {
+        format!("{rows} rows")
+    }
 }
 
 fn time_text(display: Display, time: Duration) -> String {
-    if display.timing { format!(" ({})", duration_text(time)) } else { String::new() }
+    if display.timing {
+        format!(" ({})", duration_text(time))
+    } else {
+        String::new()
+    }
 }
 
 /// "12 ms", "3.41 s", "2 min 05 s".
@@ -165,7 +185,10 @@ mod tests {
             let numbers = Int64Array::from_iter_values(0..self.0);
             let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(numbers)]);
             let batch = batch.map_err(|e| ClientError(e.to_string()));
-            Ok(Answer::Rows { schema, rows: futures::stream::iter([batch]).boxed() })
+            Ok(Answer::Rows {
+                schema,
+                rows: futures::stream::iter([batch]).boxed(),
+            })
         }
         async fn another(&self) -> Result<Box<dyn Client>, ClientError> {
             Ok(Box::new(Rows(self.0)))
@@ -177,9 +200,17 @@ mod tests {
     }
 
     async fn shown(rows: i64, format: Format, limit: u64) -> String {
-        let display = Display { format, limit, summary: true, timing: false, progress: None };
+        let display = Display {
+            format,
+            limit,
+            summary: true,
+            timing: false,
+            progress: None,
+        };
         let mut out = Vec::new();
-        execute(&Rows(rows), "SELECT n", display, &mut out).await.unwrap();
+        execute(&Rows(rows), "SELECT n", display, &mut out)
+            .await
+            .unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -187,7 +218,10 @@ mod tests {
     async fn long_results_for_people_are_cut_and_say_so() {
         let text = shown(5, Format::Table, 2).await;
         assert!(text.contains("│ 1 │") && !text.contains("│ 2 │"), "{text}");
-        assert!(text.ends_with("(the first 2 of 5 rows; \\limit 0 shows all)\n5 rows\n"), "{text}");
+        assert!(
+            text.ends_with("(the first 2 of 5 rows; \\limit 0 shows all)\n5 rows\n"),
+            "{text}"
+        );
         assert!(!shown(5, Format::Table, 0).await.contains("the first"));
     }
 
@@ -198,8 +232,16 @@ mod tests {
 
     #[tokio::test]
     async fn errors_are_the_engines_words() {
-        let display = Display { format: Format::Csv, limit: 0, summary: false, timing: false, progress: None };
-        let error = execute(&Rows(0), "fail", display, &mut Vec::new()).await.unwrap_err();
+        let display = Display {
+            format: Format::Csv,
+            limit: 0,
+            summary: false,
+            timing: false,
+            progress: None,
+        };
+        let error = execute(&Rows(0), "fail", display, &mut Vec::new())
+            .await
+            .unwrap_err();
         assert_eq!(error.to_string(), "no such thing");
     }
 

@@ -7,6 +7,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::csv::Csv;
 use super::json::Json;
+use super::lines::Lines;
 use super::markdown::Markdown;
 use super::table::Table;
 use super::vertical::Vertical;
@@ -39,6 +40,7 @@ impl Format {
     /// A printer of one result.
     pub fn printer(self, schema: SchemaRef) -> Box<dyn Printer + Send> {
         match self {
+            Format::Table if Lines::fits(&schema) => Box::new(Lines),
             Format::Table => Box::new(Table::new(schema)),
             Format::Vertical => Box::new(Vertical::new(schema)),
             Format::Csv => Box::new(Csv::new(schema)),
@@ -59,21 +61,28 @@ pub trait Printer {
 pub(super) fn rows(batch: &RecordBatch) -> io::Result<impl Iterator<Item = Vec<Option<String>>>> {
     let columns = super::cells::texts(batch).map_err(io::Error::other)?;
     let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
-    Ok((0..batch.num_rows()).map(move |_| columns.iter_mut().map(|c| c.next().flatten()).collect()))
+    Ok(
+        (0..batch.num_rows())
+            .map(move |_| columns.iter_mut().map(|c| c.next().flatten()).collect()),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Decimal128Array, Int64Array, ListArray, StringArray, TimestampMicrosecondArray};
+    use arrow::array::{
+        ArrayRef, Decimal128Array, Int64Array, ListArray, StringArray, TimestampMicrosecondArray,
+    };
     use arrow::datatypes::{Field, Int32Type, Schema};
 
     use super::*;
 
     fn print(format: Format, columns: Vec<(&str, ArrayRef)>) -> String {
-        let fields: Vec<Field> =
-            columns.iter().map(|(name, c)| Field::new(*name, c.data_type().clone(), true)).collect();
+        let fields: Vec<Field> = columns
+            .iter()
+            .map(|(name, c)| Field::new(*name, c.data_type().clone(), true))
+            .collect();
         let schema = Arc::new(Schema::new(fields));
         let arrays = columns.into_iter().map(|(_, c)| c).collect();
         let batch = RecordBatch::try_new(Arc::clone(&schema), arrays).unwrap();
@@ -90,14 +99,21 @@ mod tests {
     fn small() -> Vec<(&'static str, ArrayRef)> {
         vec![
             ("id", Arc::new(Int64Array::from(vec![1, 22])) as ArrayRef),
-            ("name", Arc::new(StringArray::from(vec![Some("小红, \"a|b\""), None])) as ArrayRef),
+            (
+                "name",
+                Arc::new(StringArray::from(vec![Some("小红, \"a|b\""), None])) as ArrayRef,
+            ),
         ]
     }
 
     fn values() -> Vec<(&'static str, ArrayRef)> {
-        let decimal = Decimal128Array::from(vec![Some(1_250), None]).with_precision_and_scale(12, 2).unwrap();
-        let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1), None]), None]);
-        let time = TimestampMicrosecondArray::from(vec![1_772_409_600_000_000, 1_772_409_600_250_000]);
+        let decimal = Decimal128Array::from(vec![Some(1_250), None])
+            .with_precision_and_scale(12, 2)
+            .unwrap();
+        let list =
+            ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1), None]), None]);
+        let time =
+            TimestampMicrosecondArray::from(vec![1_772_409_600_000_000, 1_772_409_600_250_000]);
         vec![
             ("amount", Arc::new(decimal) as ArrayRef),
             ("tags", Arc::new(list) as ArrayRef),
@@ -148,9 +164,15 @@ name: NULL
 
     #[test]
     fn csv() {
-        assert_eq!(print(Format::Csv, small()), "id,name\n1,\"小红, \"\"a|b\"\"\"\n22,\n");
+        assert_eq!(
+            print(Format::Csv, small()),
+            "id,name\n1,\"小红, \"\"a|b\"\"\"\n22,\n"
+        );
         let empty: ArrayRef = Arc::new(StringArray::from(vec![Some(""), None, Some("a\nb")]));
-        assert_eq!(print(Format::Csv, vec![("s", empty)]), "s\n\"\"\n\n\"a\nb\"\n");
+        assert_eq!(
+            print(Format::Csv, vec![("s", empty)]),
+            "s\n\"\"\n\n\"a\nb\"\n"
+        );
     }
 
     #[test]
@@ -180,7 +202,23 @@ name: NULL
     fn a_result_without_rows_still_has_its_header() {
         let none = || Arc::new(Int64Array::from(Vec::<i64>::new())) as ArrayRef;
         assert_eq!(print(Format::Csv, vec![("n", none())]), "n\n");
-        assert_eq!(print(Format::Table, vec![("n", none())]), "┌───┐\n│ n │\n╞═══╡\n└───┘\n");
+        assert_eq!(
+            print(Format::Table, vec![("n", none())]),
+            "┌───┐\n│ n │\n╞═══╡\n└───┘\n"
+        );
+    }
+
+    #[test]
+    fn a_plan_is_printed_as_it_is() {
+        let plan: ArrayRef = Arc::new(StringArray::from(vec!["Stage 1", "  Scan"]));
+        assert_eq!(
+            print(Format::Table, vec![("Plan", Arc::clone(&plan))]),
+            "Stage 1\n  Scan\n"
+        );
+        assert_eq!(
+            print(Format::Csv, vec![("Plan", plan)]),
+            "Plan\nStage 1\n  Scan\n"
+        );
     }
 
     #[test]

@@ -46,8 +46,11 @@ pub fn interactive(
         .auto_add_history(false)
         .build();
     let names = Names::default();
-    let mut editor: rustyline::Editor<Editor, FileHistory> = rustyline::Editor::with_config(config)?;
-    editor.set_helper(Some(Editor { names: names.clone() }));
+    let mut editor: rustyline::Editor<Editor, FileHistory> =
+        rustyline::Editor::with_config(config)?;
+    editor.set_helper(Some(Editor {
+        names: names.clone(),
+    }));
     if let Some(path) = &history {
         // The first time there is none.
         let _ = editor.load_history(path);
@@ -67,7 +70,11 @@ pub fn interactive(
         out: Output::terminal(),
     };
     shell.learn();
-    println!("Tarn {} at {}. \\? for help, Ctrl-D to leave.", env!("CARGO_PKG_VERSION"), shell.client.place());
+    println!(
+        "Tarn {} at {}. \\? for help, Ctrl-D to leave.",
+        env!("CARGO_PKG_VERSION"),
+        shell.client.place()
+    );
     loop {
         match editor.readline("tarn> ") {
             Ok(line) if line.trim().is_empty() => {}
@@ -108,8 +115,10 @@ impl Shell<'_> {
             Some(Err(message)) => eprintln!("{message}"),
             None => {
                 for statement in split(line).finish() {
-                    let display =
-                        Display { format: statement.format.unwrap_or(self.display.format), ..self.display };
+                    let display = Display {
+                        format: statement.format.unwrap_or(self.display.format),
+                        ..self.display
+                    };
                     if !self.run(&statement.sql, display) {
                         break;
                     }
@@ -122,7 +131,10 @@ impl Shell<'_> {
     /// Runs a statement and says what went wrong; false if anything did.
     fn run(&mut self, sql: &str, display: Display) -> bool {
         let client = Arc::clone(&self.client);
-        match self.runtime.block_on(execute(client.as_ref(), sql, display, &mut self.out)) {
+        match self
+            .runtime
+            .block_on(execute(client.as_ref(), sql, display, &mut self.out))
+        {
             Ok(()) => {
                 if changes_names(sql) {
                     self.learn();
@@ -156,18 +168,26 @@ impl Shell<'_> {
             Meta::Quit => {}
             Meta::Timing(wanted) => {
                 self.display.timing = wanted.unwrap_or(!self.display.timing);
-                println!("timing is {}", if self.display.timing { "on" } else { "off" });
+                println!(
+                    "timing is {}",
+                    if self.display.timing { "on" } else { "off" }
+                );
             }
             Meta::Format(wanted) => {
                 self.display.format = wanted.unwrap_or(self.display.format);
-                println!("format is {}", format!("{:?}", self.display.format).to_lowercase());
+                println!(
+                    "format is {}",
+                    format!("{:?}", self.display.format).to_lowercase()
+                );
             }
             Meta::Limit(wanted) => {
                 self.display.limit = wanted.unwrap_or(self.display.limit);
                 println!("limit is {}", self.display.limit);
             }
             Meta::Output(None) => {
-                self.out.flush().map_err(|e| format!("cannot write the file: {e}"))?;
+                self.out
+                    .flush()
+                    .map_err(|e| format!("cannot write the file: {e}"))?;
                 self.out = Output::terminal();
             }
             Meta::Output(Some(path)) => {
@@ -196,5 +216,7 @@ impl Shell<'_> {
 /// Whether a statement may have changed what Tab can complete.
 fn changes_names(sql: &str) -> bool {
     let first = sql.split_whitespace().next().unwrap_or_default();
-    ["create", "drop", "alter", "use", "rename"].iter().any(|word| first.eq_ignore_ascii_case(word))
+    ["create", "drop", "alter", "use", "rename"]
+        .iter()
+        .any(|word| first.eq_ignore_ascii_case(word))
 }

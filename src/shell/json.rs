@@ -26,8 +26,15 @@ impl Printer for Json {
             .with_timestamp_format("%Y-%m-%d %H:%M:%S%.f".to_string())
             .with_timestamp_tz_format("%Y-%m-%d %H:%M:%S%.f%:z".to_string())
             .build(Vec::new());
-        writer.write(batch).and_then(|()| writer.finish()).map_err(io::Error::other)?;
-        for line in writer.into_inner().split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+        writer
+            .write(batch)
+            .and_then(|()| writer.finish())
+            .map_err(io::Error::other)?;
+        for line in writer
+            .into_inner()
+            .split(|b| *b == b'\n')
+            .filter(|line| !line.is_empty())
+        {
             out.write_all(if self.begun { b",\n" } else { b"[\n" })?;
             out.write_all(line)?;
             self.begun = true;

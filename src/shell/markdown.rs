@@ -16,8 +16,13 @@ pub struct Markdown {
 impl Markdown {
     pub fn new(schema: SchemaRef) -> Self {
         let names: Vec<String> = schema.fields().iter().map(|f| escaped(f.name())).collect();
-        let rules: Vec<&str> = numeric(&schema).into_iter().map(|n| if n { "---:" } else { "---" }).collect();
-        Self { header: Some(format!("| {} |\n|{}|", names.join(" | "), rules.join("|"))) }
+        let rules: Vec<&str> = numeric(&schema)
+            .into_iter()
+            .map(|n| if n { "---:" } else { "---" })
+            .collect();
+        Self {
+            header: Some(format!("| {} |\n|{}|", names.join(" | "), rules.join("|"))),
+        }
     }
 
     fn header(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
@@ -32,8 +37,10 @@ impl Printer for Markdown {
     fn batch(&mut self, batch: &RecordBatch, out: &mut dyn io::Write) -> io::Result<()> {
         self.header(out)?;
         for row in rows(batch)? {
-            let cells: Vec<String> =
-                row.into_iter().map(|c| c.map_or_else(|| "NULL".to_string(), |t| escaped(&t))).collect();
+            let cells: Vec<String> = row
+                .into_iter()
+                .map(|c| c.map_or_else(|| "NULL".to_string(), |t| escaped(&t)))
+                .collect();
             writeln!(out, "| {} |", cells.join(" | "))?;
         }
         Ok(())

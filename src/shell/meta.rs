@@ -42,7 +42,12 @@ Ctrl-C stops the running query; Tab completes keywords and names; up and down wa
 /// Reads a line that is a command; `None` if it is SQL.
 pub fn parse(line: &str) -> Option<Result<Meta, String>> {
     let line = line.trim();
-    match line.trim_end_matches(';').trim().to_ascii_lowercase().as_str() {
+    match line
+        .trim_end_matches(';')
+        .trim()
+        .to_ascii_lowercase()
+        .as_str()
+    {
         "quit" | "exit" => return Some(Ok(Meta::Quit)),
         "help" => return Some(Ok(Meta::Help)),
         _ => {}
@@ -69,7 +74,10 @@ pub fn parse(line: &str) -> Option<Result<Meta, String>> {
             None => Ok(Meta::Format(None)),
             Some(name) => match Format::parse(name) {
                 Some(format) => Ok(Meta::Format(Some(format))),
-                None => Err(format!("`{name}` is not one of {}", Format::NAMES.join(", "))),
+                None => Err(format!(
+                    "`{name}` is not one of {}",
+                    Format::NAMES.join(", ")
+                )),
             },
         },
         "limit" => match argument.map(str::parse) {
@@ -98,9 +106,15 @@ mod tests {
             ("\\timing", Meta::Timing(None)),
             ("\\timing off", Meta::Timing(Some(false))),
             ("\\format csv", Meta::Format(Some(Format::Csv))),
-            ("\\o /tmp/a b.csv", Meta::Output(Some("/tmp/a b.csv".to_string()))),
+            (
+                "\\o /tmp/a b.csv",
+                Meta::Output(Some("/tmp/a b.csv".to_string())),
+            ),
             ("\\o", Meta::Output(None)),
-            ("\\d lake.d.t;", Meta::Describe(Some("lake.d.t".to_string()))),
+            (
+                "\\d lake.d.t;",
+                Meta::Describe(Some("lake.d.t".to_string())),
+            ),
             ("\\c tpch", Meta::Connect(Some("tpch".to_string()))),
             ("\\limit 0", Meta::Limit(Some(0))),
         ] {

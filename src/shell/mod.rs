@@ -7,6 +7,7 @@ mod execute;
 mod format;
 mod interactive;
 mod json;
+mod lines;
 mod markdown;
 mod meta;
 mod names;

@@ -22,23 +22,35 @@ struct Known {
 impl Names {
     fn known(&self) -> MutexGuard<'_, Known> {
         // A completion that panicked half-way left nothing worse than a missing name.
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Asks the engine. Names that cannot be had now are kept as they were.
     pub async fn learn(&self, client: &dyn Client) {
         if let Ok(rows) = rows(client, "SHOW CATALOGS").await {
-            self.known().catalogs = rows.into_iter().filter_map(|row| row.into_iter().next()).collect();
+            self.known().catalogs = rows
+                .into_iter()
+                .filter_map(|row| row.into_iter().next())
+                .collect();
         }
         if let Ok(rows) = rows(client, "SHOW DATABASES").await {
-            self.known().databases = rows.into_iter().filter_map(|row| row.into_iter().next()).collect();
+            self.known().databases = rows
+                .into_iter()
+                .filter_map(|row| row.into_iter().next())
+                .collect();
         }
         let sql = "SELECT table_schema, table_name, column_name FROM information_schema.columns";
         if let Ok(rows) = rows(client, sql).await {
             let mut tables: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
             for row in rows {
                 if let [database, table, column] = &row[..] {
-                    let columns = tables.entry(database.clone()).or_default().entry(table.clone()).or_default();
+                    let columns = tables
+                        .entry(database.clone())
+                        .or_default()
+                        .entry(table.clone())
+                        .or_default();
                     columns.insert(column.clone());
                 }
             }
@@ -66,10 +78,17 @@ impl Names {
 
     /// Every name that can stand alone. Columns only of the tables that `statement` names.
     pub fn plain(&self, statement: &str) -> BTreeSet<String> {
-        let words: BTreeSet<&str> =
-            statement.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()).collect();
+        let words: BTreeSet<&str> = statement
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .filter(|w| !w.is_empty())
+            .collect();
         let known = self.known();
-        let mut found: BTreeSet<String> = known.catalogs.iter().chain(&known.databases).cloned().collect();
+        let mut found: BTreeSet<String> = known
+            .catalogs
+            .iter()
+            .chain(&known.databases)
+            .cloned()
+            .collect();
         for (table, columns) in known.tables.values().flatten() {
             found.insert(table.clone());
             if words.contains(table.as_str()) {
@@ -85,7 +104,12 @@ async fn rows(client: &dyn Client, sql: &str) -> Result<Vec<Vec<String>>, Client
     for batch in collect(client, sql).await? {
         let columns = texts(&batch).map_err(|e| ClientError(e.to_string()))?;
         for row in 0..batch.num_rows() {
-            rows.push(columns.iter().map(|column| column[row].clone().unwrap_or_default()).collect());
+            rows.push(
+                columns
+                    .iter()
+                    .map(|column| column[row].clone().unwrap_or_default())
+                    .collect(),
+            );
         }
     }
     Ok(rows)
@@ -102,7 +126,10 @@ pub(super) fn example() -> Names {
         known.tables.insert(
             "tpch".to_string(),
             [
-                ("orders".to_string(), columns(&["o_orderkey", "o_orderdate"])),
+                (
+                    "orders".to_string(),
+                    columns(&["o_orderkey", "o_orderdate"]),
+                ),
                 ("part".to_string(), columns(&["p_name"])),
             ]
             .into(),

@@ -60,7 +60,12 @@ async fn clock() {
 async fn progress(observer: &dyn Client, sql: &str) -> Result<Option<Progress>, ClientError> {
     let batches = collect(observer, sql).await?;
     Ok(first_row(&batches).and_then(|row| match row[..] {
-        [splits_done, splits_total, rows, bytes] => Some(Progress { splits_done, splits_total, rows, bytes }),
+        [splits_done, splits_total, rows, bytes] => Some(Progress {
+            splits_done,
+            splits_total,
+            rows,
+            bytes,
+        }),
         _ => None,
     }))
 }
@@ -74,7 +79,11 @@ fn first_row(batches: &[RecordBatch]) -> Option<Vec<u64>> {
         .map(|column| {
             let numbers = cast(column, &DataType::UInt64).ok()?;
             let numbers = numbers.as_primitive::<UInt64Type>();
-            Some(if numbers.is_null(0) { 0 } else { numbers.value(0) })
+            Some(if numbers.is_null(0) {
+                0
+            } else {
+                numbers.value(0)
+            })
         })
         .collect()
 }
@@ -84,17 +93,26 @@ struct Bar(ProgressBar);
 
 impl Bar {
     fn new() -> Self {
-        Self(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()))
+        Self(ProgressBar::with_draw_target(
+            None,
+            ProgressDrawTarget::stderr(),
+        ))
     }
 
     fn show(&self, progress: Progress) {
-        let read = format!("{} rows  {}", HumanCount(progress.rows), HumanBytes(progress.bytes));
+        let read = format!(
+            "{} rows  {}",
+            HumanCount(progress.rows),
+            HumanBytes(progress.bytes)
+        );
         if progress.splits_total == 0 {
             self.0.set_style(style("{elapsed}  {msg}"));
         } else {
-            self.0.set_style(style("{bar:30} {pos}/{len} splits  {msg}  {elapsed}"));
+            self.0
+                .set_style(style("{bar:30} {pos}/{len} splits  {msg}  {elapsed}"));
             self.0.set_length(progress.splits_total);
-            self.0.set_position(progress.splits_done.min(progress.splits_total));
+            self.0
+                .set_position(progress.splits_done.min(progress.splits_total));
         }
         self.0.set_message(read);
         self.0.tick();
@@ -126,8 +144,10 @@ mod tests {
             Field::new("a", DataType::UInt64, true),
             Field::new("b", DataType::Int64, true),
         ]);
-        let columns: Vec<arrow::array::ArrayRef> =
-            vec![Arc::new(UInt64Array::from(vec![Some(3), None])), Arc::new(Int64Array::from(vec![None, Some(1)]))];
+        let columns: Vec<arrow::array::ArrayRef> = vec![
+            Arc::new(UInt64Array::from(vec![Some(3), None])),
+            Arc::new(Int64Array::from(vec![None, Some(1)])),
+        ];
         let batch = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
         assert_eq!(first_row(&[batch.slice(0, 0), batch]), Some(vec![3, 0]));
         assert_eq!(first_row(&[]), None);
@@ -135,7 +155,11 @@ mod tests {
 
     #[test]
     fn the_templates_are_valid() {
-        for template in ["{elapsed}", "{elapsed}  {msg}", "{bar:30} {pos}/{len} splits  {msg}  {elapsed}"] {
+        for template in [
+            "{elapsed}",
+            "{elapsed}  {msg}",
+            "{bar:30} {pos}/{len} splits  {msg}  {elapsed}",
+        ] {
             assert!(ProgressStyle::with_template(template).is_ok());
         }
     }

@@ -1,6 +1,6 @@
 //! Statements from `-e`, `-f` or a pipe: run in order, stopped at the first error.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 
 use tokio::runtime::Runtime;
 
@@ -8,6 +8,7 @@ use super::execute::{Display, ExecuteError, execute};
 use super::format::Format;
 use super::meta::{self, Meta};
 use super::output::Output;
+use super::progress;
 use super::split::{Statement, split};
 use crate::client::Client;
 
@@ -19,18 +20,30 @@ pub enum Script {
 }
 
 /// Runs all statements. The error is the first statement's that failed.
-pub fn run_script(runtime: &Runtime, client: &dyn Client, script: Script, format: Format) -> Result<(), ExecuteError> {
+pub fn run_script(
+    runtime: &Runtime,
+    client: &dyn Client,
+    script: Script,
+    format: Format,
+) -> Result<(), ExecuteError> {
     let mut out = Output::terminal();
     let display = Display {
         format,
         limit: 0,
         summary: format.for_people() && out.is_terminal(),
         timing: true,
-        progress: None,
+        progress: if io::stderr().is_terminal() {
+            runtime.block_on(progress::connection_id(client))
+        } else {
+            None
+        },
     };
-    let mut run = |statement: Statement| {
-        let display = Display { format: statement.format.unwrap_or(format), ..display };
-        match runtime.block_on(execute(client, &statement.sql, display, &mut out)) {
+    let mut run = |statement: Statement, out: &mut Output| {
+        let display = Display {
+            format: statement.format.unwrap_or(format),
+            ..display
+        };
+        match runtime.block_on(execute(client, &statement.sql, display, out)) {
             // Whoever read our output has read enough, as in `tarn sql … | head`.
             Err(ExecuteError::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
             other => other.map(|()| true),
@@ -39,7 +52,7 @@ pub fn run_script(runtime: &Runtime, client: &dyn Client, script: Script, format
     match script {
         Script::Text(text) => {
             for statement in split(&text).finish() {
-                if !run(statement)? {
+                if !run(statement, &mut out)? {
                     return Ok(());
                 }
             }
@@ -56,22 +69,18 @@ pub fn run_script(runtime: &Runtime, client: &dyn Client, script: Script, format
                 pending.push('\n');
                 let found = split(&pending);
                 for statement in found.statements {
-                    if !run(statement)? {
+                    if !run(statement, &mut out)? {
                         return Ok(());
                     }
                 }
                 pending = found.rest;
             }
             for statement in split(&pending).finish() {
-                if !run(statement)? {
+                if !run(statement, &mut out)? {
                     return Ok(());
                 }
             }
         }
     }
-    Ok(out_flush(out)?)
-}
-
-fn out_flush(mut out: Output) -> io::Result<()> {
-    out.flush()
+    Ok(out.flush()?)
 }

@@ -28,7 +28,10 @@ impl Split {
     /// The statements, the rest being one too if there is anything in it: input has ended.
     pub fn finish(mut self) -> Vec<Statement> {
         if self.is_open() {
-            self.statements.push(Statement { sql: self.rest.trim().to_string(), format: None });
+            self.statements.push(Statement {
+                sql: self.rest.trim().to_string(),
+                format: None,
+            });
         }
         self.statements
     }
@@ -49,13 +52,19 @@ pub fn split(text: &str) -> Split {
         if let Some(format) = format {
             let sql = text[start..at].trim();
             if !is_blank(sql) {
-                statements.push(Statement { sql: sql.to_string(), format });
+                statements.push(Statement {
+                    sql: sql.to_string(),
+                    format,
+                });
             }
             start = end;
         }
         at = end;
     }
-    Split { statements, rest: text[start..].to_string() }
+    Split {
+        statements,
+        rest: text[start..].to_string(),
+    }
 }
 
 /// Nothing but blanks and complete comments.
@@ -65,7 +74,11 @@ fn is_blank(text: &str) -> bool {
         let piece = &text[at..at + token.length];
         match token.kind {
             // A comment that is not closed goes on.
-            Kind::Comment if piece.starts_with("/*") && !(piece.len() >= 4 && piece.ends_with("*/")) => return false,
+            Kind::Comment
+                if piece.starts_with("/*") && !(piece.len() >= 4 && piece.ends_with("*/")) =>
+            {
+                return false;
+            }
             Kind::Comment => {}
             _ if piece.trim().is_empty() => {}
             _ => return false,
@@ -98,10 +111,15 @@ fn next(text: &str) -> Option<Token> {
         '\'' | '"' | '`' => token(Kind::Other, quoted(text, first)),
         '#' => token(Kind::Comment, line(text)),
         // As MySQL has it: `5--3` is a subtraction, a comment needs a blank.
-        '-' if text.starts_with("--") && text[2..].chars().next().is_none_or(char::is_whitespace) => {
+        '-' if text.starts_with("--")
+            && text[2..].chars().next().is_none_or(char::is_whitespace) =>
+        {
             token(Kind::Comment, line(text))
         }
-        '/' if text.starts_with("/*") => token(Kind::Comment, text[2..].find("*/").map_or(text.len(), |end| end + 4)),
+        '/' if text.starts_with("/*") => token(
+            Kind::Comment,
+            text[2..].find("*/").map_or(text.len(), |end| end + 4),
+        ),
         other => token(Kind::Other, other.len_utf8()),
     }
 }
@@ -134,7 +152,10 @@ mod tests {
 
     fn statements(text: &str) -> (Vec<String>, String) {
         let split = split(text);
-        (split.statements.into_iter().map(|s| s.sql).collect(), split.rest)
+        (
+            split.statements.into_iter().map(|s| s.sql).collect(),
+            split.rest,
+        )
     }
 
     #[test]
@@ -145,9 +166,17 @@ mod tests {
             ("SELECT ';'; x", vec!["SELECT ';'"], " x"),
             ("SELECT 'it''s; so'; ", vec!["SELECT 'it''s; so'"], " "),
             (r"SELECT 'a\';b';", vec![r"SELECT 'a\';b'"], ""),
-            (r#"SELECT "a\\";"b";"#, vec![r#"SELECT "a\\""#, r#""b""#], ""),
+            (
+                r#"SELECT "a\\";"b";"#,
+                vec![r#"SELECT "a\\""#, r#""b""#],
+                "",
+            ),
             (r"SELECT `a\`;b;", vec![r"SELECT `a\`", "b"], ""),
-            ("SELECT 1 -- no; end\n+ 1;", vec!["SELECT 1 -- no; end\n+ 1"], ""),
+            (
+                "SELECT 1 -- no; end\n+ 1;",
+                vec!["SELECT 1 -- no; end\n+ 1"],
+                "",
+            ),
             ("SELECT 5--3;", vec!["SELECT 5--3"], ""),
             ("# a;b\nSELECT 1;", vec!["# a;b\nSELECT 1"], ""),
             ("SELECT /* ; */ 1;", vec!["SELECT /* ; */ 1"], ""),
@@ -163,11 +192,18 @@ mod tests {
     #[test]
     fn backslash_g_asks_for_vertical() {
         let split = split("SELECT 1\\G SELECT 2;SELECT '\\G'\\g");
-        let formats: Vec<(&str, Option<Format>)> =
-            split.statements.iter().map(|s| (s.sql.as_str(), s.format)).collect();
+        let formats: Vec<(&str, Option<Format>)> = split
+            .statements
+            .iter()
+            .map(|s| (s.sql.as_str(), s.format))
+            .collect();
         assert_eq!(
             formats,
-            [("SELECT 1", Some(Format::Vertical)), ("SELECT 2", None), ("SELECT '\\G'", None)]
+            [
+                ("SELECT 1", Some(Format::Vertical)),
+                ("SELECT 2", None),
+                ("SELECT '\\G'", None)
+            ]
         );
     }
 

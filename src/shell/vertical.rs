@@ -16,9 +16,17 @@ pub struct Vertical {
 
 impl Vertical {
     pub fn new(schema: SchemaRef) -> Self {
-        let names: Vec<String> = schema.fields().iter().map(|f| printable(f.name(), true)).collect();
+        let names: Vec<String> = schema
+            .fields()
+            .iter()
+            .map(|f| printable(f.name(), true))
+            .collect();
         let width = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
-        Self { names, width, row: 0 }
+        Self {
+            names,
+            width,
+            row: 0,
+        }
     }
 }
 
