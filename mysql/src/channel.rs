@@ -75,7 +75,10 @@ impl Channel {
         let (killed, shutdown) = (self.killed.clone(), self.shutdown.clone());
         let payload = tokio::select! {
             payload = timeout(idle, self.read_payload()) => payload,
-            end = ended(&killed, &shutdown) => return Err(end),
+            end = ended(&killed, &shutdown) => return Err(match end {
+                ConnectionError::Killed => ConnectionError::KilledWhileIdle,
+                end => end,
+            }),
         };
         self.encoder.set_sequence(self.decoder.next_sequence());
         payload.map_err(|_| ConnectionError::Idle(idle))?
@@ -196,5 +199,93 @@ async fn ended(killed: &CancellationToken, shutdown: &CancellationToken) -> Conn
     tokio::select! {
         () = killed.cancelled() => ConnectionError::Killed,
         () = shutdown.cancelled() => ConnectionError::ShuttingDown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{DuplexStream, duplex, split};
+
+    fn channel(buffer_bytes: usize, write_timeout: Duration) -> (Channel, DuplexStream) {
+        let (server, client) = duplex(buffer_bytes);
+        let (reader, writer) = split(server);
+        let shutdown = CancellationToken::new();
+        let channel = Channel::new(reader, writer, 1000, 100, write_timeout, shutdown);
+        (channel, client)
+    }
+
+    const PATIENT: Duration = Duration::from_secs(60);
+    const PING: [u8; 5] = [1, 0, 0, 0, 0x0e];
+
+    #[tokio::test]
+    async fn a_client_that_hangs_up_ends_the_work_at_once() {
+        let (mut channel, client) = channel(64, PATIENT);
+        drop(client);
+        let end = channel.watch(std::future::pending::<()>()).await;
+        assert!(matches!(end, Err(ConnectionError::ClientGone)));
+    }
+
+    #[tokio::test]
+    async fn what_a_client_sends_ahead_is_the_next_command() {
+        let (mut channel, mut client) = channel(64, PATIENT);
+        client.write_all(&PING).await.expect("room");
+        let (done, work) = tokio::sync::oneshot::channel::<()>();
+        let watched = channel.watch(work);
+        let work = async {
+            tokio::task::yield_now().await;
+            done.send(()).expect("the work waits");
+        };
+        let (watched, ()) = tokio::join!(watched, work);
+        assert!(watched.is_ok());
+        let command = channel.read_command(PATIENT).await.expect("a command");
+        assert_eq!(command[..], [0x0e]);
+    }
+
+    #[tokio::test]
+    async fn a_killed_connection_stops_working_waiting_and_writing() {
+        let (mut channel, _client) = channel(16, PATIENT);
+        let killed = CancellationToken::new();
+        channel.set_killed(killed.clone());
+        killed.cancel();
+        let end = channel.watch(std::future::pending::<()>()).await;
+        assert!(matches!(end, Err(ConnectionError::Killed)));
+        let end = channel.read_command(PATIENT).await;
+        assert!(matches!(end, Err(ConnectionError::KilledWhileIdle)));
+        channel.put(|out| out.extend_from_slice(&[0; 100]));
+        let end = channel.flush().await;
+        assert!(matches!(end, Err(ConnectionError::Killed)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_nothing_is_dropped_in_the_end() {
+        let (mut channel, _client) = channel(16, Duration::from_secs(5));
+        channel.put(|out| out.extend_from_slice(&[0; 100]));
+        let end = channel.flush().await;
+        assert!(matches!(end, Err(ConnectionError::WriteTooSlow(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_client_is_dropped_in_the_end() {
+        let (mut channel, _client) = channel(16, PATIENT);
+        let end = channel.read_command(Duration::from_secs(3)).await;
+        assert!(matches!(end, Err(ConnectionError::Idle(_))));
+    }
+
+    #[tokio::test]
+    async fn the_answer_to_a_packet_that_is_too_large_follows_its_last_part() {
+        let (mut channel, mut client) = channel(1 << 16, PATIENT);
+        channel.set_max_payload(1000);
+        let sender = tokio::spawn(async move {
+            let mut bytes = vec![0xff, 0xff, 0xff, 0];
+            bytes.resize(4 + 0xff_ffff, b'x');
+            bytes.extend_from_slice(&[1, 0, 0, 1, b'x']);
+            client.write_all(&bytes).await.expect("it is read");
+            client
+        });
+        let end = channel.read_command(PATIENT).await;
+        assert!(matches!(end, Err(ConnectionError::Packet(_))), "{end:?}");
+        let _client = sender.await.expect("sent");
+        assert_eq!(channel.packets().sequence(), 2);
     }
 }

@@ -22,6 +22,10 @@ pub(crate) enum ConnectionError {
     ClientGone,
     #[error("the connection was killed")]
     Killed,
+    /// As [`Self::Killed`], while the client was not waiting for an answer: it is told nothing, or
+    /// it would take that for the answer to its next command.
+    #[error("the connection was killed while it was idle")]
+    KilledWhileIdle,
     #[error("the server is stopping")]
     ShuttingDown,
     #[error("no command for {} s", .0.as_secs())]

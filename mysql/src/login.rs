@@ -90,3 +90,145 @@ fn announce(channel: &mut Channel, plugin: AuthPlugin, answer: &[u8], verdict: &
         channel.put(put_fast_auth_success);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
+    use tokio_util::sync::CancellationToken;
+
+    /// 1, 2, … 20; the answers to it below were computed with Python's hashlib for the password
+    /// "s3cret".
+    const NONCE: Nonce = [
+        1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
+    ];
+    const SHA2_ANSWER: &str = "3f3a9a7786fd9be9a006eed686b4e6b76484fdc06dc15685df5f8793574b84fc";
+    const NATIVE_ANSWER: &str = "f66fdd3ff855d9349a0ddb50c4a1a535fb412465";
+    /// SHA256(SHA256("s3cret")).
+    const SHA2_STORED: &str = "0ac1e49b32a8f7829e79b4ad9e9f3d35ef0aca0662c4835279619bf49249cd77";
+
+    fn unhex(hex: &str) -> Vec<u8> {
+        (0..hex.len() / 2)
+            .map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).expect("hex"))
+            .collect()
+    }
+
+    fn users() -> Users {
+        Users::new([
+            User::without_password("root"),
+            User::with_password("ann", "s3cret"),
+            User::with_password_sha256("bob", SHA2_STORED).expect("a hash"),
+        ])
+    }
+
+    fn channel() -> (Channel, DuplexStream) {
+        let (server, client) = duplex(1 << 16);
+        let (reader, writer) = split(server);
+        let (time, shutdown) = (Duration::from_secs(60), CancellationToken::new());
+        (
+            Channel::new(reader, writer, 1000, 1000, time, shutdown),
+            client,
+        )
+    }
+
+    fn login(user: &str, plugin: Option<&str>, auth_answer: Vec<u8>) -> Login {
+        Login {
+            user: user.into(),
+            auth_answer,
+            database: None,
+            plugin: plugin.map(|name| name.as_bytes().to_vec()),
+        }
+    }
+
+    const SHA2: Option<&str> = Some("caching_sha2_password");
+    const NATIVE: Option<&str> = Some("mysql_native_password");
+
+    /// The verdict on a login that needs no switch: welcome or not, and what is sent before it.
+    async fn verdict(user: &str, plugin: Option<&str>, answer: Vec<u8>) -> (bool, Vec<u8>) {
+        let (mut channel, _client) = channel();
+        let login = login(user, plugin, answer);
+        let verdict = authenticate(&mut channel, &users(), &login, &NONCE, plugin.is_some())
+            .await
+            .expect("no switch");
+        (
+            matches!(verdict, Verdict::Welcome),
+            channel.packets().bytes().to_vec(),
+        )
+    }
+
+    #[tokio::test]
+    async fn caching_sha2_takes_the_fast_path() {
+        let fast = vec![2, 0, 0, 0, 1, 3];
+        for user in ["ann", "bob"] {
+            assert_eq!(
+                verdict(user, SHA2, unhex(SHA2_ANSWER)).await,
+                (true, fast.clone())
+            );
+        }
+        let mut wrong = unhex(SHA2_ANSWER);
+        wrong[31] ^= 1;
+        assert_eq!(verdict("ann", SHA2, wrong).await, (false, vec![]));
+        assert_eq!(verdict("ann", SHA2, vec![]).await, (false, vec![]));
+        assert_eq!(
+            verdict("zed", SHA2, unhex(SHA2_ANSWER)).await,
+            (false, vec![])
+        );
+    }
+
+    #[tokio::test]
+    async fn without_a_password_only_an_empty_answer_is_welcome() {
+        assert_eq!(verdict("root", SHA2, vec![]).await, (true, vec![]));
+        assert_eq!(verdict("root", SHA2, vec![0]).await, (true, vec![]));
+        assert_eq!(verdict("root", NATIVE, vec![]).await, (true, vec![]));
+        assert_eq!(verdict("root", SHA2, vec![7; 32]).await, (false, vec![]));
+    }
+
+    #[tokio::test]
+    async fn the_native_plugin_is_accepted_as_it_comes() {
+        assert!(verdict("ann", NATIVE, unhex(NATIVE_ANSWER)).await.0);
+        // A client so old that it names no plugin.
+        assert!(verdict("ann", None, unhex(NATIVE_ANSWER)).await.0);
+        assert!(!verdict("bob", None, unhex(NATIVE_ANSWER)).await.0);
+    }
+
+    /// What the client is switched to, given its first plugin.
+    async fn switched_to(user: &'static str, plugin: Option<&'static str>) -> String {
+        let (mut channel, mut client) = channel();
+        let server = tokio::spawn(async move {
+            let login = login(user, plugin, vec![]);
+            authenticate(&mut channel, &users(), &login, &NONCE, true).await
+        });
+        let mut header = [0; 5];
+        client.read_exact(&mut header).await.expect("a switch");
+        assert_eq!(header[4], 0xfe);
+        let mut rest = vec![0; usize::from(header[0]) - 1];
+        client.read_exact(&mut rest).await.expect("its payload");
+        // A wrong answer is the end of it.
+        client
+            .write_all(&[3, 0, 0, 1, b'b', b'a', b'd'])
+            .await
+            .expect("sent");
+        let verdict = server.await.expect("no panic").expect("a verdict");
+        assert!(matches!(
+            verdict,
+            Verdict::Denied {
+                with_password: true
+            }
+        ));
+        let end = rest.iter().position(|byte| *byte == 0).expect("a name");
+        assert_eq!(rest.len(), end + 1 + 20 + 1, "a nonce and its zero byte");
+        String::from_utf8(rest[..end].to_vec()).expect("ASCII")
+    }
+
+    #[tokio::test]
+    async fn other_clients_are_switched_to_what_can_be_checked() {
+        assert_eq!(switched_to("ann", NATIVE).await, "mysql_native_password");
+        assert_eq!(switched_to("bob", NATIVE).await, "caching_sha2_password");
+        assert_eq!(switched_to("zed", NATIVE).await, "mysql_native_password");
+        assert_eq!(
+            switched_to("ann", Some("dialog")).await,
+            "caching_sha2_password"
+        );
+    }
+}
