@@ -19,45 +19,84 @@ const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     const SHIFT: &[Kind] = &[Kind::Datetime, Kind::Amount, Kind::Text];
     vec![
-        RowFunction::new("date_add", SHIFT, returns_shifted, |args, to| shift(args, to, 1)).udf(),
-        RowFunction::new("date_sub", SHIFT, returns_shifted, |args, to| shift(args, to, -1)).udf(),
-        RowFunction::new("datediff", &[Kind::Datetime, Kind::Datetime], returns_integer, |args, _| {
-            let (left, right) = (datetimes(&args[0])?, datetimes(&args[1])?);
-            let days = left.into_iter().zip(right).map(|(left, right)| {
-                Some(i64::from(days_of_date(left?.date())) - i64::from(days_of_date(right?.date())))
-            });
-            Ok(Arc::new(days.collect::<Int64Array>()))
+        RowFunction::new("date_add", SHIFT, returns_shifted, |args, to| {
+            shift(args, to, 1)
         })
         .udf(),
-        RowFunction::new("timestampdiff", &[Kind::Text, Kind::Datetime, Kind::Datetime], returns_integer, |args, _| {
-            let units = typed::<StringArray>(&args[0])?;
-            let (start, end) = (datetimes(&args[1])?, datetimes(&args[2])?);
-            let mut out = Vec::with_capacity(start.len());
-            for (row, (start, end)) in start.into_iter().zip(end).enumerate() {
-                out.push(match (start, end) {
-                    (Some(start), Some(end)) if units.is_valid(row) => Some(difference(units.value(row), start, end)?),
-                    _ => None,
-                });
-            }
-            Ok(Arc::new(Int64Array::from(out)))
+        RowFunction::new("date_sub", SHIFT, returns_shifted, |args, to| {
+            shift(args, to, -1)
         })
+        .udf(),
+        RowFunction::new(
+            "datediff",
+            &[Kind::Datetime, Kind::Datetime],
+            returns_integer,
+            |args, _| {
+                let (left, right) = (datetimes(&args[0])?, datetimes(&args[1])?);
+                let days = left.into_iter().zip(right).map(|(left, right)| {
+                    Some(
+                        i64::from(days_of_date(left?.date()))
+                            - i64::from(days_of_date(right?.date())),
+                    )
+                });
+                Ok(Arc::new(days.collect::<Int64Array>()))
+            },
+        )
+        .udf(),
+        RowFunction::new(
+            "timestampdiff",
+            &[Kind::Text, Kind::Datetime, Kind::Datetime],
+            returns_integer,
+            |args, _| {
+                let units = typed::<StringArray>(&args[0])?;
+                let (start, end) = (datetimes(&args[1])?, datetimes(&args[2])?);
+                let mut out = Vec::with_capacity(start.len());
+                for (row, (start, end)) in start.into_iter().zip(end).enumerate() {
+                    out.push(match (start, end) {
+                        (Some(start), Some(end)) if units.is_valid(row) => {
+                            Some(difference(units.value(row), start, end)?)
+                        }
+                        _ => None,
+                    });
+                }
+                Ok(Arc::new(Int64Array::from(out)))
+            },
+        )
         .udf(),
         RowFunction::new("last_day", &[Kind::Datetime], returns_date, |args, _| {
             let days = datetimes(&args[0])?.into_iter().map(|value| {
                 let date = value?.date().with_day(1)?;
-                date.checked_add_months(Months::new(1))?.pred_opt().map(days_of_date)
+                date.checked_add_months(Months::new(1))?
+                    .pred_opt()
+                    .map(days_of_date)
             });
             Ok(Arc::new(days.collect::<Date32Array>()))
         })
         .udf(),
-        RowFunction::new("makedate", &[Kind::Integer, Kind::Integer], returns_date, |args, _| {
-            let (years, days) = (typed::<Int64Array>(&args[0])?, typed::<Int64Array>(&args[1])?);
-            Ok(Arc::new(years.iter().zip(days).map(|(year, day)| make_date(year?, day?)).collect::<Date32Array>()))
-        })
+        RowFunction::new(
+            "makedate",
+            &[Kind::Integer, Kind::Integer],
+            returns_date,
+            |args, _| {
+                let (years, days) = (
+                    typed::<Int64Array>(&args[0])?,
+                    typed::<Int64Array>(&args[1])?,
+                );
+                Ok(Arc::new(
+                    years
+                        .iter()
+                        .zip(days)
+                        .map(|(year, day)| make_date(year?, day?))
+                        .collect::<Date32Array>(),
+                ))
+            },
+        )
         .udf(),
         RowFunction::new("from_days", &[Kind::Integer], returns_date, |args, _| {
             let days = typed::<Int64Array>(&args[0])?.iter().map(|days| {
-                i32::try_from(days?.checked_sub(EPOCH_TO_DAYS)?).ok().filter(|days| date_of_days(*days).is_some())
+                i32::try_from(days?.checked_sub(EPOCH_TO_DAYS)?)
+                    .ok()
+                    .filter(|days| date_of_days(*days).is_some())
             });
             Ok(Arc::new(days.collect::<Date32Array>()))
         })
@@ -79,17 +118,30 @@ fn make_date(year: i64, day: i64) -> Option<i32> {
 
 /// A date stays a date when whole days or months are added; a text becomes what it reads as.
 fn returns_shifted(args: &ReturnFieldArgs<'_>) -> Result<DataType> {
-    let unit = match args.scalar_arguments.get(2).copied().flatten().and_then(|value| value.try_as_str().flatten()) {
+    let unit = match args
+        .scalar_arguments
+        .get(2)
+        .copied()
+        .flatten()
+        .and_then(|value| value.try_as_str().flatten())
+    {
         Some(unit) => unit,
         None => return plan_err!("date_add and date_sub take the interval's unit as a literal"),
     };
-    let whole_days = matches!(unit, "DAY" | "WEEK" | "MONTH" | "QUARTER" | "YEAR" | "YEAR_MONTH");
+    let whole_days = matches!(
+        unit,
+        "DAY" | "WEEK" | "MONTH" | "QUARTER" | "YEAR" | "YEAR_MONTH"
+    );
     let datetime = DataType::Timestamp(TimeUnit::Microsecond, None);
     Ok(match args.arg_fields[0].data_type() {
         DataType::Date32 if whole_days => DataType::Date32,
         DataType::Utf8 => {
             let text = args.scalar_arguments[0].and_then(|value| value.try_as_str().flatten());
-            if whole_days && text.is_some_and(|text| text.trim().len() <= 10) { DataType::Date32 } else { datetime }
+            if whole_days && text.is_some_and(|text| text.trim().len() <= 10) {
+                DataType::Date32
+            } else {
+                datetime
+            }
         }
         zoned @ DataType::Timestamp(..) => zoned.clone(),
         _ => datetime,
@@ -125,7 +177,11 @@ impl Step {
     fn apply(self, value: NaiveDateTime, sign: i64) -> Option<NaiveDateTime> {
         let months = self.months.checked_mul(sign)?;
         let distance = Months::new(u32::try_from(months.unsigned_abs()).ok()?);
-        let moved = if months >= 0 { value.checked_add_months(distance) } else { value.checked_sub_months(distance) };
+        let moved = if months >= 0 {
+            value.checked_add_months(distance)
+        } else {
+            value.checked_sub_months(distance)
+        };
         moved?.checked_add_signed(TimeDelta::microseconds(self.micros.checked_mul(sign)?))
     }
 }
@@ -157,8 +213,16 @@ impl<'a> Amounts<'a> {
 }
 
 fn whole_step(amount: i64, unit: &str) -> Result<Option<Step>> {
-    let months = |per: i64| amount.checked_mul(per).map(|months| Step { months, micros: 0 });
-    let micros = |per: i64| amount.checked_mul(per).map(|micros| Step { months: 0, micros });
+    let months = |per: i64| {
+        amount
+            .checked_mul(per)
+            .map(|months| Step { months, micros: 0 })
+    };
+    let micros = |per: i64| {
+        amount
+            .checked_mul(per)
+            .map(|micros| Step { months: 0, micros })
+    };
     Ok(match unit {
         "YEAR" => months(12),
         "QUARTER" => months(3),
@@ -180,10 +244,17 @@ fn whole_step(amount: i64, unit: &str) -> Result<Option<Step>> {
 fn real_step(amount: f64, unit: &str) -> Result<Option<Step>> {
     if unit == "SECOND" {
         let micros = (amount * MICROS_PER_SECOND as f64).round();
-        return Ok((micros.abs() < 9e18).then_some(Step { months: 0, micros: micros as i64 }));
+        return Ok((micros.abs() < 9e18).then_some(Step {
+            months: 0,
+            micros: micros as i64,
+        }));
     }
     let rounded = amount.round();
-    if rounded.abs() < 9e18 { whole_step(rounded as i64, unit) } else { Ok(None) }
+    if rounded.abs() < 9e18 {
+        whole_step(rounded as i64, unit)
+    } else {
+        Ok(None)
+    }
 }
 
 /// `'1:30' MINUTE_SECOND`: fields in order, divided by anything that is no digit; fewer fields than the unit has are the last ones.
@@ -195,22 +266,44 @@ fn text_step(text: &str, unit: &str) -> Result<Option<Step>> {
             _ => Ok(None),
         };
     }
-    const ORDER: [&str; 7] = ["YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND", "MICROSECOND"];
+    const ORDER: [&str; 7] = [
+        "YEAR",
+        "MONTH",
+        "DAY",
+        "HOUR",
+        "MINUTE",
+        "SECOND",
+        "MICROSECOND",
+    ];
     let place = |name: &str| ORDER.iter().position(|unit| *unit == name);
-    let Some((first, last)) = unit.split_once('_').and_then(|(first, last)| place(first).zip(place(last))) else {
+    let Some((first, last)) = unit
+        .split_once('_')
+        .and_then(|(first, last)| place(first).zip(place(last)))
+    else {
         return exec_err!("{unit} is not a unit of time");
     };
     let negative = text.trim_start().starts_with('-');
-    let fields: Vec<i64> =
-        text.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty()).map_while(|digits| digits.parse().ok()).collect();
+    let fields: Vec<i64> = text
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|digits| !digits.is_empty())
+        .map_while(|digits| digits.parse().ok())
+        .collect();
     let units = &ORDER[first..=last];
     if fields.is_empty() || fields.len() > units.len() {
         return Ok(None);
     }
-    let mut total = Step { months: 0, micros: 0 };
+    let mut total = Step {
+        months: 0,
+        micros: 0,
+    };
     for (field, unit) in fields.iter().zip(&units[units.len() - fields.len()..]) {
-        let Some(step) = whole_step(if negative { -field } else { *field }, unit)? else { return Ok(None) };
-        total = Step { months: total.months.saturating_add(step.months), micros: total.micros.saturating_add(step.micros) };
+        let Some(step) = whole_step(if negative { -field } else { *field }, unit)? else {
+            return Ok(None);
+        };
+        total = Step {
+            months: total.months.saturating_add(step.months),
+            micros: total.micros.saturating_add(step.micros),
+        };
     }
     Ok(Some(total))
 }
@@ -251,19 +344,50 @@ mod tests {
 
     fn moved(value: &str, amount: &str, unit: &str, sign: i64) -> Option<String> {
         let step = text_step(amount, unit).unwrap()?;
-        step.apply(parse_datetime(value).unwrap(), sign).map(|value| value.to_string())
+        step.apply(parse_datetime(value).unwrap(), sign)
+            .map(|value| value.to_string())
     }
 
     #[test]
     fn intervals_move_dates_as_the_manual_says() {
         for (value, amount, unit, sign, expected) in [
-            ("2008-12-31 23:59:59", "1", "SECOND", 1, "2009-01-01 00:00:00"),
+            (
+                "2008-12-31 23:59:59",
+                "1",
+                "SECOND",
+                1,
+                "2009-01-01 00:00:00",
+            ),
             ("2008-12-31 23:59:59", "1", "DAY", 1, "2009-01-01 23:59:59"),
-            ("2100-12-31 23:59:59", "1:1", "MINUTE_SECOND", 1, "2101-01-01 00:01:00"),
-            ("2005-01-01 00:00:00", "1 1:1:1", "DAY_SECOND", -1, "2004-12-30 22:58:59"),
-            ("1900-01-01 00:00:00", "-1 10", "DAY_HOUR", 1, "1899-12-30 14:00:00"),
+            (
+                "2100-12-31 23:59:59",
+                "1:1",
+                "MINUTE_SECOND",
+                1,
+                "2101-01-01 00:01:00",
+            ),
+            (
+                "2005-01-01 00:00:00",
+                "1 1:1:1",
+                "DAY_SECOND",
+                -1,
+                "2004-12-30 22:58:59",
+            ),
+            (
+                "1900-01-01 00:00:00",
+                "-1 10",
+                "DAY_HOUR",
+                1,
+                "1899-12-30 14:00:00",
+            ),
             ("1998-01-02", "31", "DAY", -1, "1997-12-02 00:00:00"),
-            ("1992-12-31 23:59:59.000002", "1.999999", "SECOND_MICROSECOND", 1, "1993-01-01 00:00:01.000001"),
+            (
+                "1992-12-31 23:59:59.000002",
+                "1.999999",
+                "SECOND_MICROSECOND",
+                1,
+                "1993-01-01 00:00:01.000001",
+            ),
             ("2009-01-30", "1", "MONTH", 1, "2009-02-28 00:00:00"),
             ("2024-02-29", "1", "YEAR", 1, "2025-02-28 00:00:00"),
             ("2024-01-31", "1", "QUARTER", 1, "2024-04-30 00:00:00"),
@@ -271,7 +395,11 @@ mod tests {
             ("2024-01-01", "1.5", "SECOND", 1, "2024-01-01 00:00:01.500"),
             ("2024-01-01", "1.5", "DAY", 1, "2024-01-03 00:00:00"),
         ] {
-            assert_eq!(moved(value, amount, unit, sign).as_deref(), Some(expected), "{value} {sign} {amount} {unit}");
+            assert_eq!(
+                moved(value, amount, unit, sign).as_deref(),
+                Some(expected),
+                "{value} {sign} {amount} {unit}"
+            );
         }
     }
 
@@ -289,14 +417,22 @@ mod tests {
             ("WEEK", "2024-01-01", "2024-01-15", 2),
         ] {
             let (from, to) = (parse_datetime(start).unwrap(), parse_datetime(end).unwrap());
-            assert_eq!(difference(unit, from, to).unwrap(), expected, "{unit} {start} {end}");
+            assert_eq!(
+                difference(unit, from, to).unwrap(),
+                expected,
+                "{unit} {start} {end}"
+            );
         }
         assert!(difference("FORTNIGHT", NaiveDateTime::MIN, NaiveDateTime::MIN).is_err());
     }
 
     #[test]
     fn dates_are_made_from_the_day_of_the_year() {
-        let date = |year, day| make_date(year, day).and_then(date_of_days).map(|date| date.to_string());
+        let date = |year, day| {
+            make_date(year, day)
+                .and_then(date_of_days)
+                .map(|date| date.to_string())
+        };
         assert_eq!(date(2011, 31).as_deref(), Some("2011-01-31"));
         assert_eq!(date(2011, 365).as_deref(), Some("2011-12-31"));
         assert_eq!(date(2014, 366).as_deref(), Some("2015-01-01"));

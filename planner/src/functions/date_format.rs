@@ -14,21 +14,57 @@ use super::row_function::{Kind, RowFunction, returns_text, typed};
 use super::week::week;
 
 pub(super) const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
-pub(super) const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+pub(super) const WEEKDAYS: [&str; 7] = [
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+];
 
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     vec![
-        RowFunction::new("date_format", &[Kind::Datetime, Kind::Text], returns_text, evaluate).udf(),
-        RowFunction::new("dayname", &[Kind::Datetime], returns_text, |args, _| named(args, |value| weekday_name(value))).udf(),
-        RowFunction::new("monthname", &[Kind::Datetime], returns_text, |args, _| named(args, |value| month_name(value))).udf(),
+        RowFunction::new(
+            "date_format",
+            &[Kind::Datetime, Kind::Text],
+            returns_text,
+            evaluate,
+        )
+        .udf(),
+        RowFunction::new("dayname", &[Kind::Datetime], returns_text, |args, _| {
+            named(args, |value| weekday_name(value))
+        })
+        .udf(),
+        RowFunction::new("monthname", &[Kind::Datetime], returns_text, |args, _| {
+            named(args, |value| month_name(value))
+        })
+        .udf(),
     ]
 }
 
 fn named(args: &[ArrayRef], name: fn(NaiveDateTime) -> &'static str) -> Result<ArrayRef> {
     let values = datetimes(&args[0])?;
-    Ok(Arc::new(values.into_iter().map(|value| value.map(name)).collect::<StringArray>()))
+    Ok(Arc::new(
+        values
+            .into_iter()
+            .map(|value| value.map(name))
+            .collect::<StringArray>(),
+    ))
 }
 
 fn weekday_name(value: NaiveDateTime) -> &'static str {
@@ -90,9 +126,20 @@ fn specified(out: &mut impl Write, value: NaiveDateTime, specifier: char) -> std
         'M' => out.write_str(month_name(value)),
         'm' => write!(out, "{:02}", value.month()),
         'p' => out.write_str(half),
-        'r' => write!(out, "{twelve:02}:{:02}:{:02} {half}", value.minute(), value.second()),
+        'r' => write!(
+            out,
+            "{twelve:02}:{:02}:{:02} {half}",
+            value.minute(),
+            value.second()
+        ),
         'S' | 's' => write!(out, "{:02}", value.second()),
-        'T' => write!(out, "{:02}:{:02}:{:02}", value.hour(), value.minute(), value.second()),
+        'T' => write!(
+            out,
+            "{:02}:{:02}:{:02}",
+            value.hour(),
+            value.minute(),
+            value.second()
+        ),
         'U' => write!(out, "{:02}", week(date, 0).0),
         'u' => write!(out, "{:02}", week(date, 1).0),
         'V' => write!(out, "{:02}", week(date, 2).0),
@@ -133,11 +180,23 @@ mod tests {
         for (value, format, expected) in [
             ("2009-10-04 22:23:00", "%W %M %Y", "Sunday October 2009"),
             ("2007-10-04 22:23:00", "%H:%i:%s", "22:23:00"),
-            ("1900-10-04 22:23:00", "%D %y %a %d %m %b %j", "4th 00 Thu 04 10 Oct 277"),
-            ("1997-10-04 22:23:00", "%H %k %I %r %T %S %w", "22 22 10 10:23:00 PM 22:23:00 00 6"),
+            (
+                "1900-10-04 22:23:00",
+                "%D %y %a %d %m %b %j",
+                "4th 00 Thu 04 10 Oct 277",
+            ),
+            (
+                "1997-10-04 22:23:00",
+                "%H %k %I %r %T %S %w",
+                "22 22 10 10:23:00 PM 22:23:00 00 6",
+            ),
             ("1999-01-01", "%X %V", "1998 52"),
             ("2006-06-01", "%d", "01"),
-            ("2024-01-02 03:04:05.000678", "%f|%e|%c|%l|%p|%h", "000678|2|1|3|AM|03"),
+            (
+                "2024-01-02 03:04:05.000678",
+                "%f|%e|%c|%l|%p|%h",
+                "000678|2|1|3|AM|03",
+            ),
             ("2024-01-01 00:00:00", "%r", "12:00:00 AM"),
             ("2024-01-01 12:00:00", "%r %l", "12:00:00 PM 12"),
             ("2021-01-01", "%U %u %V %v %X %x", "00 00 52 53 2020 2020"),

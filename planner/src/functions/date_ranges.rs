@@ -8,9 +8,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StringArray, Time64MicrosecondArray};
+use arrow::array::{ArrayRef, Time64MicrosecondArray};
 use arrow::datatypes::{DataType, TimeUnit};
-use chrono::{NaiveDateTime, NaiveTime, Timelike};
+use chrono::{NaiveDateTime, Timelike};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::preimage::PreimageResult;
@@ -18,13 +18,16 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, ReturnFieldArgs, ScalarUDF};
 
 use super::datetimes::{
-    date_of_days, datetime_array, datetimes, days_of_date, micros_of_datetime, midnight, parse_datetime, parse_time,
+    date_of_days, datetime_array, datetimes, days_of_date, micros_of_datetime, midnight,
+    times_of_day,
 };
-use super::row_function::{Kind, RowFunction, returns_date, returns_datetime, typed};
+use super::row_function::{Kind, RowFunction, returns_date, returns_datetime};
 
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     vec![
-        RowFunction::new("date", &[Kind::Datetime], returns_date, as_type).preimage(date_preimage).udf(),
+        RowFunction::new("date", &[Kind::Datetime], returns_date, as_type)
+            .preimage(date_preimage)
+            .udf(),
         RowFunction::new("timestamp", &[Kind::Datetime], returns_datetime, as_type).udf(),
         RowFunction::new("time", &[Kind::Datetime], returns_time, time_of).udf(),
     ]
@@ -42,15 +45,12 @@ fn returns_time(_: &ReturnFieldArgs<'_>) -> Result<DataType> {
 }
 
 fn time_of(args: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
-    let times: Vec<Option<NaiveTime>> = match args[0].data_type() {
-        DataType::Utf8 => typed::<StringArray>(&args[0])?
-            .iter()
-            .map(|text| text.and_then(|text| parse_datetime(text).map(|value| value.time()).or_else(|| parse_time(text))))
-            .collect(),
-        _ => datetimes(&args[0])?.into_iter().map(|value| value.map(|value| value.time())).collect(),
-    };
+    let times = times_of_day(&args[0])?;
     let micros = times.into_iter().map(|time| {
-        time.map(|time| i64::from(time.num_seconds_from_midnight()) * 1_000_000 + i64::from(time.nanosecond() / 1_000))
+        time.map(|time| {
+            i64::from(time.num_seconds_from_midnight()) * 1_000_000
+                + i64::from(time.nanosecond() / 1_000)
+        })
     });
     Ok(Arc::new(micros.collect::<Time64MicrosecondArray>()))
 }
@@ -60,11 +60,15 @@ pub(super) fn date_scalar(value: NaiveDateTime, data_type: &DataType) -> Option<
     let micros = micros_of_datetime(value);
     Some(match data_type {
         DataType::Date32 => ScalarValue::Date32(Some(days_of_date(value.date()))),
-        DataType::Timestamp(TimeUnit::Second, zone) => ScalarValue::TimestampSecond(Some(micros / 1_000_000), zone.clone()),
+        DataType::Timestamp(TimeUnit::Second, zone) => {
+            ScalarValue::TimestampSecond(Some(micros / 1_000_000), zone.clone())
+        }
         DataType::Timestamp(TimeUnit::Millisecond, zone) => {
             ScalarValue::TimestampMillisecond(Some(micros / 1_000), zone.clone())
         }
-        DataType::Timestamp(TimeUnit::Microsecond, zone) => ScalarValue::TimestampMicrosecond(Some(micros), zone.clone()),
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+            ScalarValue::TimestampMicrosecond(Some(micros), zone.clone())
+        }
         DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
             ScalarValue::TimestampNanosecond(Some(micros.checked_mul(1_000)?), zone.clone())
         }
@@ -78,9 +82,14 @@ fn date_preimage(args: &[Expr], literal: &Expr, info: &SimplifyContext) -> Resul
     };
     let data_type = info.get_data_type(column)?;
     let start = |days: Option<i32>| days.and_then(date_of_days).map(midnight);
-    let bounds = start(Some(*days)).zip(start(days.checked_add(1))).and_then(|(lower, upper)| {
-        Some((date_scalar(lower, &data_type)?, date_scalar(upper, &data_type)?))
-    });
+    let bounds = start(Some(*days))
+        .zip(start(days.checked_add(1)))
+        .and_then(|(lower, upper)| {
+            Some((
+                date_scalar(lower, &data_type)?,
+                date_scalar(upper, &data_type)?,
+            ))
+        });
     match bounds {
         Some((lower, upper)) => Ok(PreimageResult::Range {
             expr: column.clone(),

@@ -15,15 +15,36 @@ pub(super) const EPOCH_TO_DAYS: i64 = 719_528;
 /// Every row's date and time; a zoned timestamp's in UTC. What is no date is `None`.
 pub(super) fn datetimes(array: &ArrayRef) -> Result<Vec<Option<NaiveDateTime>>> {
     Ok(match array.data_type() {
-        DataType::Date32 => {
-            typed::<Date32Array>(array)?.iter().map(|days| days.and_then(date_of_days).map(midnight)).collect()
-        }
-        DataType::Timestamp(TimeUnit::Microsecond, _) => {
-            typed::<TimestampMicrosecondArray>(array)?.iter().map(|micros| micros.and_then(datetime_of_micros)).collect()
-        }
-        DataType::Utf8 => typed::<StringArray>(array)?.iter().map(|text| text.and_then(parse_datetime)).collect(),
+        DataType::Date32 => typed::<Date32Array>(array)?
+            .iter()
+            .map(|days| days.and_then(date_of_days).map(midnight))
+            .collect(),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => typed::<TimestampMicrosecondArray>(array)?
+            .iter()
+            .map(|micros| micros.and_then(datetime_of_micros))
+            .collect(),
+        DataType::Utf8 => typed::<StringArray>(array)?
+            .iter()
+            .map(|text| text.and_then(parse_datetime))
+            .collect(),
         other => return exec_err!("not a date, a timestamp or a text: {other}"),
     })
+}
+
+/// Every row's time of day; a text may be a time alone.
+pub(super) fn times_of_day(array: &ArrayRef) -> Result<Vec<Option<NaiveTime>>> {
+    if *array.data_type() == DataType::Utf8 {
+        let read =
+            |text| parse_time(text).or_else(|| parse_datetime(text).map(|value| value.time()));
+        return Ok(typed::<StringArray>(array)?
+            .iter()
+            .map(|text| text.and_then(read))
+            .collect());
+    }
+    Ok(datetimes(array)?
+        .into_iter()
+        .map(|value| value.map(|value| value.time()))
+        .collect())
 }
 
 pub(super) fn midnight(date: NaiveDate) -> NaiveDateTime {
@@ -34,7 +55,11 @@ pub(super) fn midnight(date: NaiveDate) -> NaiveDateTime {
 pub(super) fn date_of_days(days: i32) -> Option<NaiveDate> {
     let epoch = NaiveDate::from_ymd_opt(1970, 1, 1)?;
     let distance = Days::new(u64::from(days.unsigned_abs()));
-    if days >= 0 { epoch.checked_add_days(distance) } else { epoch.checked_sub_days(distance) }
+    if days >= 0 {
+        epoch.checked_add_days(distance)
+    } else {
+        epoch.checked_sub_days(distance)
+    }
 }
 
 /// Days since 1970-01-01.
@@ -54,13 +79,19 @@ pub(super) fn micros_of_datetime(datetime: NaiveDateTime) -> i64 {
 }
 
 /// Values as the array of a date or timestamp type.
-pub(super) fn datetime_array(values: impl Iterator<Item = Option<NaiveDateTime>>, data_type: &DataType) -> Result<ArrayRef> {
+pub(super) fn datetime_array(
+    values: impl Iterator<Item = Option<NaiveDateTime>>,
+    data_type: &DataType,
+) -> Result<ArrayRef> {
     Ok(match data_type {
-        DataType::Date32 => {
-            Arc::new(values.map(|value| value.map(|value| days_of_date(value.date()))).collect::<Date32Array>())
-        }
+        DataType::Date32 => Arc::new(
+            values
+                .map(|value| value.map(|value| days_of_date(value.date())))
+                .collect::<Date32Array>(),
+        ),
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
-            let array: TimestampMicrosecondArray = values.map(|value| value.map(micros_of_datetime)).collect();
+            let array: TimestampMicrosecondArray =
+                values.map(|value| value.map(micros_of_datetime)).collect();
             Arc::new(array.with_timezone_opt(zone.clone()))
         }
         other => return exec_err!("not a date or timestamp type: {other}"),
@@ -90,11 +121,12 @@ pub(super) fn parse_datetime(text: &str) -> Option<NaiveDateTime> {
     }
     let (time, zone) = parse_time_and_rest(time_text)?;
     let offset_minutes = zone_minutes(zone)?;
-    date.and_time(time).checked_sub_signed(chrono::TimeDelta::minutes(offset_minutes))
+    date.and_time(time)
+        .checked_sub_signed(chrono::TimeDelta::minutes(offset_minutes))
 }
 
 /// A time of day `hh:mm[:ss[.ffffff]]`.
-pub(super) fn parse_time(text: &str) -> Option<NaiveTime> {
+fn parse_time(text: &str) -> Option<NaiveTime> {
     let (time, rest) = parse_time_and_rest(text.trim())?;
     rest.is_empty().then_some(time)
 }
@@ -108,7 +140,11 @@ fn parse_packed(text: &str, digits: usize) -> Option<NaiveDateTime> {
         _ => return None,
     };
     let year = full_year(number(0, year_digits)? as i32, year_digits);
-    let date = NaiveDate::from_ymd_opt(year, number(year_digits, year_digits + 2)?, number(year_digits + 2, year_digits + 4)?)?;
+    let date = NaiveDate::from_ymd_opt(
+        year,
+        number(year_digits, year_digits + 2)?,
+        number(year_digits + 2, year_digits + 4)?,
+    )?;
     if digits <= 8 {
         return Some(midnight(date));
     }
@@ -117,7 +153,12 @@ fn parse_packed(text: &str, digits: usize) -> Option<NaiveDateTime> {
         Some(fraction) if !fraction.is_empty() => fraction_micros(fraction.strip_prefix('.')?)?,
         _ => 0,
     };
-    date.and_hms_micro_opt(number(at, at + 2)?, number(at + 2, at + 4)?, number(at + 4, at + 6)?, micros)
+    date.and_hms_micro_opt(
+        number(at, at + 2)?,
+        number(at + 2, at + 4)?,
+        number(at + 4, at + 6)?,
+        micros,
+    )
 }
 
 fn full_year(year: i32, digits: usize) -> i32 {
@@ -129,7 +170,11 @@ fn full_year(year: i32, digits: usize) -> i32 {
 }
 
 fn take_number(rest: &mut &str, most: usize) -> Option<(i32, usize)> {
-    let digits = rest.bytes().take(most).take_while(u8::is_ascii_digit).count();
+    let digits = rest
+        .bytes()
+        .take(most)
+        .take_while(u8::is_ascii_digit)
+        .count();
     let number = rest.get(..digits)?.parse().ok()?;
     *rest = &rest[digits..];
     Some((number, digits))
@@ -161,7 +206,10 @@ fn parse_time_and_rest(text: &str) -> Option<(NaiveTime, &str)> {
         micros = fraction_micros(&fraction[..digits])?;
         rest = &fraction[digits..];
     }
-    Some((NaiveTime::from_hms_micro_opt(hour as u32, parts[0], parts[1], micros)?, rest))
+    Some((
+        NaiveTime::from_hms_micro_opt(hour as u32, parts[0], parts[1], micros)?,
+        rest,
+    ))
 }
 
 /// The digits after the point as microseconds; digits past the sixth are cut off.
@@ -171,7 +219,11 @@ pub(super) fn fraction_micros(digits: &str) -> Option<u32> {
     }
     let mut micros = 0;
     for place in 0..6 {
-        micros = micros * 10 + digits.as_bytes().get(place).map_or(0, |digit| u32::from(digit - b'0'));
+        micros = micros * 10
+            + digits
+                .as_bytes()
+                .get(place)
+                .map_or(0, |digit| u32::from(digit - b'0'));
     }
     Some(micros)
 }
@@ -212,21 +264,41 @@ mod tests {
             ("2024-01-31T10:11:12Z", "2024-01-31 10:11:12"),
             ("2024-01-31 10:11:12+02:00", "2024-01-31 08:11:12"),
         ] {
-            assert_eq!(parse_datetime(text).map(|value| value.to_string()), Some(expected.to_owned()), "{text}");
+            assert_eq!(
+                parse_datetime(text).map(|value| value.to_string()),
+                Some(expected.to_owned()),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn what_is_no_date_is_none() {
-        for text in ["", "x", "2024-13-01", "2024-02-30", "0000-00-00", "2024-01-31x", "2024-01", "10:11:12", "2024-01-31 25:00:00"] {
+        for text in [
+            "",
+            "x",
+            "2024-13-01",
+            "2024-02-30",
+            "0000-00-00",
+            "2024-01-31x",
+            "2024-01",
+            "2024-01-31 25:00:00",
+        ] {
             assert_eq!(parse_datetime(text), None, "{text}");
         }
     }
 
     #[test]
     fn days_and_dates_are_inverse() {
-        for (days, date) in [(0, "1970-01-01"), (-1, "1969-12-31"), (19_754, "2024-02-01")] {
-            assert_eq!(date_of_days(days).map(|date| date.to_string()), Some(date.to_owned()));
+        for (days, date) in [
+            (0, "1970-01-01"),
+            (-1, "1969-12-31"),
+            (19_754, "2024-02-01"),
+        ] {
+            assert_eq!(
+                date_of_days(days).map(|date| date.to_string()),
+                Some(date.to_owned())
+            );
             assert_eq!(date_of_days(days).map(days_of_date), Some(days));
         }
     }

@@ -11,11 +11,18 @@ use super::row_function::{Kind, RowFunction, returns_integer, typed};
 
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     const PARAMETERS: &[Kind] = &[Kind::Text, Kind::Text, Kind::Integer];
-    vec![RowFunction::new("locate", PARAMETERS, returns_integer, evaluate).optional(1).udf()]
+    vec![
+        RowFunction::new("locate", PARAMETERS, returns_integer, evaluate)
+            .optional(1)
+            .udf(),
+    ]
 }
 
 fn evaluate(args: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
-    let (parts, texts) = (typed::<StringArray>(&args[0])?, typed::<StringArray>(&args[1])?);
+    let (parts, texts) = (
+        typed::<StringArray>(&args[0])?,
+        typed::<StringArray>(&args[1])?,
+    );
     let from = args.get(2).map(typed::<Int64Array>).transpose()?;
     let places = (0..texts.len()).map(|row| {
         let from = match from {
@@ -23,13 +30,19 @@ fn evaluate(args: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
             Some(from) if from.is_null(row) => return None,
             Some(from) => from.value(row),
         };
-        (parts.is_valid(row) && texts.is_valid(row)).then(|| locate(parts.value(row), texts.value(row), from))
+        (parts.is_valid(row) && texts.is_valid(row))
+            .then(|| locate(parts.value(row), texts.value(row), from))
     });
     Ok(Arc::new(places.collect::<Int64Array>()))
 }
 
 fn locate(part: &str, text: &str, from: i64) -> i64 {
-    let Some(skip) = from.checked_sub(1).and_then(|skip| usize::try_from(skip).ok()) else { return 0 };
+    let Some(skip) = from
+        .checked_sub(1)
+        .and_then(|skip| usize::try_from(skip).ok())
+    else {
+        return 0;
+    };
     let start = match text.char_indices().nth(skip) {
         Some((start, _)) => start,
         // Just after the last character an empty part is still found.

@@ -19,4 +19,4 @@ mod str_to_date;
 mod unix_time;
 mod week;
 
-pub use register::{register_functions, scalar_functions};
+pub use register::{expr_planners, register_functions, scalar_functions};

@@ -12,24 +12,53 @@ use super::row_function::{Kind, RowFunction, returns_integer, returns_text, type
 
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     vec![
-        RowFunction::new("format", &[Kind::Any, Kind::Integer], returns_text, format_numbers).udf(),
+        RowFunction::new(
+            "format",
+            &[Kind::Any, Kind::Integer],
+            returns_text,
+            format_numbers,
+        )
+        .udf(),
         RowFunction::new("hex", &[Kind::Any], returns_text, hex).udf(),
         RowFunction::new("unhex", &[Kind::Text], returns_binary, |args, _| {
             let texts = typed::<StringArray>(&args[0])?;
-            let bytes: Vec<Option<Vec<u8>>> = texts.iter().map(|text| text.and_then(unhex)).collect();
-            Ok(Arc::new(bytes.iter().map(|bytes| bytes.as_deref()).collect::<BinaryArray>()))
+            let bytes: Vec<Option<Vec<u8>>> =
+                texts.iter().map(|text| text.and_then(unhex)).collect();
+            Ok(Arc::new(
+                bytes
+                    .iter()
+                    .map(|bytes| bytes.as_deref())
+                    .collect::<BinaryArray>(),
+            ))
         })
         .udf(),
-        RowFunction::new("conv", &[Kind::Text, Kind::Integer, Kind::Integer], returns_text, |args, _| {
-            let texts = typed::<StringArray>(&args[0])?;
-            let (from, to) = (typed::<Int64Array>(&args[1])?, typed::<Int64Array>(&args[2])?);
-            let converted = texts.iter().zip(from).zip(to).map(|((text, from), to)| conv(text?, from?, to?));
-            Ok(Arc::new(converted.collect::<StringArray>()))
-        })
+        RowFunction::new(
+            "conv",
+            &[Kind::Text, Kind::Integer, Kind::Integer],
+            returns_text,
+            |args, _| {
+                let texts = typed::<StringArray>(&args[0])?;
+                let (from, to) = (
+                    typed::<Int64Array>(&args[1])?,
+                    typed::<Int64Array>(&args[2])?,
+                );
+                let converted = texts
+                    .iter()
+                    .zip(from)
+                    .zip(to)
+                    .map(|((text, from), to)| conv(text?, from?, to?));
+                Ok(Arc::new(converted.collect::<StringArray>()))
+            },
+        )
         .udf(),
         RowFunction::new("crc32", &[Kind::Text], returns_integer, |args, _| {
             let texts = typed::<StringArray>(&args[0])?;
-            Ok(Arc::new(texts.iter().map(|text| text.map(|text| crc32(text.as_bytes()).into())).collect::<Int64Array>()))
+            Ok(Arc::new(
+                texts
+                    .iter()
+                    .map(|text| text.map(|text| crc32(text.as_bytes()).into()))
+                    .collect::<Int64Array>(),
+            ))
         })
         .udf(),
     ]
@@ -46,12 +75,19 @@ fn format_numbers(args: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
     let rows = args[0].len();
     let texts: StringArray = match args[0].data_type() {
         // Exact numbers keep their digits; text counts as a real number.
-        DataType::Float32 | DataType::Float64 | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+        DataType::Float32
+        | DataType::Float64
+        | DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View => {
             let values = cast(&args[0], &DataType::Float64)?;
             let values = typed::<Float64Array>(&values)?;
             let row = |row: usize| {
-                let value = (values.is_valid(row) && decimals.is_valid(row)).then(|| values.value(row))?;
-                value.is_finite().then(|| with_commas(&format!("{value:.*}", digits(row))))
+                let value =
+                    (values.is_valid(row) && decimals.is_valid(row)).then(|| values.value(row))?;
+                value
+                    .is_finite()
+                    .then(|| with_commas(&format!("{value:.*}", digits(row))))
             };
             (0..rows).map(row).collect()
         }
@@ -70,10 +106,24 @@ fn format_numbers(args: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
 
 /// A plain decimal number rounded half away from zero.
 fn rounded(number: &str, decimals: usize) -> String {
-    let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("-", digits));
+    let (sign, digits) = number
+        .strip_prefix('-')
+        .map_or(("", number), |digits| ("-", digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let mut kept: Vec<u8> = whole.bytes().chain(fraction.bytes().chain(std::iter::repeat(b'0')).take(decimals)).collect();
-    if fraction.as_bytes().get(decimals).is_some_and(|next| *next >= b'5') {
+    let mut kept: Vec<u8> = whole
+        .bytes()
+        .chain(
+            fraction
+                .bytes()
+                .chain(std::iter::repeat(b'0'))
+                .take(decimals),
+        )
+        .collect();
+    if fraction
+        .as_bytes()
+        .get(decimals)
+        .is_some_and(|next| *next >= b'5')
+    {
         let mut at = kept.len();
         loop {
             if at == 0 {
@@ -91,12 +141,22 @@ fn rounded(number: &str, decimals: usize) -> String {
     }
     let text: String = kept.iter().map(|byte| char::from(*byte)).collect();
     let (whole, fraction) = text.split_at(text.len() - decimals);
-    let sign = if text.bytes().all(|digit| digit == b'0') { "" } else { sign };
-    if decimals == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
+    let sign = if text.bytes().all(|digit| digit == b'0') {
+        ""
+    } else {
+        sign
+    };
+    if decimals == 0 {
+        format!("{sign}{whole}")
+    } else {
+        format!("{sign}{whole}.{fraction}")
+    }
 }
 
 fn with_commas(number: &str) -> String {
-    let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("-", digits));
+    let (sign, digits) = number
+        .strip_prefix('-')
+        .map_or(("", number), |digits| ("-", digits));
     let whole = digits.split('.').next().unwrap_or(digits);
     let mut out = String::from(sign);
     for (at, digit) in whole.chars().enumerate() {
@@ -113,19 +173,33 @@ fn with_commas(number: &str) -> String {
 fn hex(args: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
     let array = &args[0];
     let texts: StringArray = match array.data_type() {
-        data_type if data_type.is_integer() || data_type.is_floating() || data_type.is_decimal() => {
+        data_type
+            if data_type.is_integer() || data_type.is_floating() || data_type.is_decimal() =>
+        {
             let numbers = cast(array, &DataType::Int64)?;
             // A negative number shows its 64 bits.
-            typed::<Int64Array>(&numbers)?.iter().map(|number| number.map(|number| format!("{number:X}"))).collect()
+            typed::<Int64Array>(&numbers)?
+                .iter()
+                .map(|number| number.map(|number| format!("{number:X}")))
+                .collect()
         }
         DataType::Null => StringArray::new_null(array.len()),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             let texts = cast(array, &DataType::Utf8)?;
-            typed::<StringArray>(&texts)?.iter().map(|text| text.map(|text| hex_of(text.as_bytes()))).collect()
+            typed::<StringArray>(&texts)?
+                .iter()
+                .map(|text| text.map(|text| hex_of(text.as_bytes())))
+                .collect()
         }
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => {
             let bytes = cast(array, &DataType::Binary)?;
-            typed::<BinaryArray>(&bytes)?.iter().map(|bytes| bytes.map(hex_of)).collect()
+            typed::<BinaryArray>(&bytes)?
+                .iter()
+                .map(|bytes| bytes.map(hex_of))
+                .collect()
         }
         other => return exec_err!("HEX takes a number, a text or bytes, not {other}"),
     };
@@ -137,7 +211,11 @@ fn hex_of(bytes: &[u8]) -> String {
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
-    let padded = if text.len() % 2 == 1 { format!("0{text}") } else { text.to_owned() };
+    let padded = if text.len() % 2 == 1 {
+        format!("0{text}")
+    } else {
+        text.to_owned()
+    };
     padded
         .as_bytes()
         .chunks(2)
@@ -150,15 +228,29 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 
 /// `CONV(n, from, to)` over 64 bits; a negative base reads or writes signed numbers.
 fn conv(text: &str, from: i64, to: i64) -> Option<String> {
-    let base = |base: i64| u32::try_from(base.unsigned_abs()).ok().filter(|base| (2..=36).contains(base));
+    let base = |base: i64| {
+        u32::try_from(base.unsigned_abs())
+            .ok()
+            .filter(|base| (2..=36).contains(base))
+    };
     let (from_base, to_base) = (base(from)?, base(to)?);
     let text = text.trim();
-    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let (negative, digits) = text
+        .strip_prefix('-')
+        .map_or((false, text), |digits| (true, digits));
     let value = digits
         .chars()
         .map_while(|digit| digit.to_digit(from_base))
-        .fold(0_u64, |value, digit| value.saturating_mul(u64::from(from_base)).saturating_add(u64::from(digit)));
-    let bits = if negative { value.wrapping_neg() } else { value };
+        .fold(0_u64, |value, digit| {
+            value
+                .saturating_mul(u64::from(from_base))
+                .saturating_add(u64::from(digit))
+        });
+    let bits = if negative {
+        value.wrapping_neg()
+    } else {
+        value
+    };
     let as_signed = bits as i64;
     Some(if to < 0 && as_signed < 0 {
         format!("-{}", in_base(as_signed.unsigned_abs(), to_base))
@@ -171,7 +263,11 @@ fn in_base(mut value: u64, base: u32) -> String {
     let mut digits = Vec::new();
     loop {
         let digit = u32::try_from(value % u64::from(base)).unwrap_or(0);
-        digits.push(char::from_digit(digit, base).unwrap_or('0').to_ascii_uppercase());
+        digits.push(
+            char::from_digit(digit, base)
+                .unwrap_or('0')
+                .to_ascii_uppercase(),
+        );
         value /= u64::from(base);
         if value == 0 {
             break;
@@ -183,7 +279,9 @@ fn in_base(mut value: u64, base: u32) -> String {
 /// The CRC-32 of ISO 3309 (polynomial 0x04C11DB7, reflected).
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg())
+        })
     })
 }
 
@@ -219,7 +317,10 @@ mod tests {
     #[test]
     fn bytes_are_written_and_read_in_hexadecimal() {
         assert_eq!(hex_of("MariaDB".as_bytes()), "4D617269614442");
-        assert_eq!(unhex("4D617269614442").as_deref(), Some("MariaDB".as_bytes()));
+        assert_eq!(
+            unhex("4D617269614442").as_deref(),
+            Some("MariaDB".as_bytes())
+        );
         assert_eq!(unhex("F"), Some(vec![15]));
         assert_eq!(unhex("GG"), None);
     }

@@ -22,12 +22,21 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 pub(super) struct Division;
 
 impl ExprPlanner for Division {
-    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
-        if !matches!(expr.op, BinaryOperator::Divide | BinaryOperator::MyIntegerDivide | BinaryOperator::Modulo) {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if !matches!(
+            expr.op,
+            BinaryOperator::Divide | BinaryOperator::MyIntegerDivide | BinaryOperator::Modulo
+        ) {
             return Ok(PlannerResult::Original(expr));
         }
         // What has no type yet (a parameter) is left to DataFusion.
-        let (Ok(left_type), Ok(right_type)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
+        let (Ok(left_type), Ok(right_type)) =
+            (expr.left.get_type(schema), expr.right.get_type(schema))
+        else {
             return Ok(PlannerResult::Original(expr));
         };
         if !left_type.is_numeric() || !right_type.is_numeric() {
@@ -37,12 +46,19 @@ impl ExprPlanner for Division {
         let divisor = not_zero(expr.right, &right_type)?;
         let planned = match expr.op {
             BinaryOperator::Modulo => binary(expr.left, Operator::Modulo, divisor),
-            BinaryOperator::Divide if whole => binary(cast(expr.left, DataType::Float64), Operator::Divide, divisor),
+            BinaryOperator::Divide if whole => binary(
+                cast(expr.left, DataType::Float64),
+                Operator::Divide,
+                divisor,
+            ),
             BinaryOperator::Divide => binary(expr.left, Operator::Divide, divisor),
             _ if whole => binary(expr.left, Operator::Divide, divisor),
             _ => {
-                let quotient =
-                    binary(cast(expr.left, DataType::Float64), Operator::Divide, cast(divisor, DataType::Float64));
+                let quotient = binary(
+                    cast(expr.left, DataType::Float64),
+                    Operator::Divide,
+                    cast(divisor, DataType::Float64),
+                );
                 cast(trunc(vec![quotient]), DataType::Int64)
             }
         };

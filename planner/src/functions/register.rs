@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::ScalarUDF;
+use datafusion::logical_expr::planner::ExprPlanner;
 
 use super::operators::Division;
 
@@ -24,6 +25,11 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
     .concat()
 }
 
+/// What plans MySQL's operators; needed where SQL is planned, so not on workers.
+pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
+    vec![Arc::new(Division)]
+}
+
 /// Puts the functions and MySQL's division into a session, over DataFusion's functions of the same name. `SessionState` and
 /// `SessionContext`'s state are such registries. Coordinator and workers both call it, after DataFusion's defaults are in: a plan
 /// names its functions, and the worker looks them up.
@@ -31,5 +37,8 @@ pub fn register_functions(registry: &mut dyn FunctionRegistry) -> Result<()> {
     for function in scalar_functions() {
         registry.register_udf(function)?;
     }
-    registry.register_expr_planner(Arc::new(Division))
+    for planner in expr_planners() {
+        registry.register_expr_planner(planner)?;
+    }
+    Ok(())
 }

@@ -10,7 +10,8 @@ use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::preimage::PreimageResult;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 
 /// What an argument is made into before the function sees it.
@@ -47,7 +48,12 @@ pub(super) struct RowFunction {
 }
 
 impl RowFunction {
-    pub(super) fn new(name: &'static str, parameters: &'static [Kind], returns: Returns, evaluate: Evaluate) -> RowFunction {
+    pub(super) fn new(
+        name: &'static str,
+        parameters: &'static [Kind],
+        returns: Returns,
+        evaluate: Evaluate,
+    ) -> RowFunction {
         RowFunction {
             name,
             signature: Signature::user_defined(Volatility::Immutable),
@@ -76,7 +82,9 @@ impl RowFunction {
 
 impl std::fmt::Debug for RowFunction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RowFunction").field("name", &self.name).finish()
+        f.debug_struct("RowFunction")
+            .field("name", &self.name)
+            .finish()
     }
 }
 
@@ -107,33 +115,59 @@ impl ScalarUDFImpl for RowFunction {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let (most, least) = (self.parameters.len(), self.parameters.len() - self.optional);
         if types.len() < least || types.len() > most {
-            return plan_err!("Incorrect parameter count in the call to native function '{}'", self.name);
+            return plan_err!(
+                "Incorrect parameter count in the call to native function '{}'",
+                self.name
+            );
         }
-        types.iter().zip(self.parameters).map(|(data_type, kind)| coerce(self.name, data_type, *kind)).collect()
+        types
+            .iter()
+            .zip(self.parameters)
+            .map(|(data_type, kind)| coerce(self.name, data_type, *kind))
+            .collect()
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        let fields: Vec<FieldRef> =
-            types.iter().map(|data_type| Arc::new(Field::new("argument", data_type.clone(), true))).collect();
-        (self.returns)(&ReturnFieldArgs { arg_fields: &fields, scalar_arguments: &vec![None; fields.len()] })
+        let fields: Vec<FieldRef> = types
+            .iter()
+            .map(|data_type| Arc::new(Field::new("argument", data_type.clone(), true)))
+            .collect();
+        (self.returns)(&ReturnFieldArgs {
+            arg_fields: &fields,
+            scalar_arguments: &vec![None; fields.len()],
+        })
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         // What cannot be read as a date or a number is NULL, so every result may be.
-        Ok(Arc::new(Field::new(self.name, (self.returns)(&args)?, true)))
+        Ok(Arc::new(Field::new(
+            self.name,
+            (self.returns)(&args)?,
+            true,
+        )))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let scalar = args
+            .args
+            .iter()
+            .all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let result = (self.evaluate)(&arrays, args.return_field.data_type())?;
         if scalar && !args.args.is_empty() {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                &result, 0,
+            )?));
         }
         Ok(ColumnarValue::Array(result))
     }
 
-    fn preimage(&self, args: &[Expr], literal: &Expr, info: &SimplifyContext) -> Result<PreimageResult> {
+    fn preimage(
+        &self,
+        args: &[Expr],
+        literal: &Expr,
+        info: &SimplifyContext,
+    ) -> Result<PreimageResult> {
         match self.preimage {
             Some(preimage) => preimage(args, literal, info),
             None => Ok(PreimageResult::None),
@@ -142,7 +176,10 @@ impl ScalarUDFImpl for RowFunction {
 }
 
 fn coerce(function: &str, data_type: &DataType, kind: Kind) -> Result<DataType> {
-    let text = matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let text = matches!(
+        data_type,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    );
     Ok(match kind {
         Kind::Any => data_type.clone(),
         Kind::Text => DataType::Utf8,
@@ -154,11 +191,15 @@ fn coerce(function: &str, data_type: &DataType, kind: Kind) -> Result<DataType> 
         Kind::Datetime => match data_type {
             DataType::Date32 => DataType::Date32,
             DataType::Date64 => DataType::Timestamp(TimeUnit::Microsecond, None),
-            DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
+            DataType::Timestamp(_, zone) => {
+                DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+            }
             DataType::Null => DataType::Timestamp(TimeUnit::Microsecond, None),
             // 20240131 is a date in MySQL.
             other if text || other.is_integer() => DataType::Utf8,
-            other => return plan_err!("{function} takes a date, a timestamp or a text, not {other}"),
+            other => {
+                return plan_err!("{function} takes a date, a timestamp or a text, not {other}");
+            }
         },
         Kind::Amount => return plan_err!("{function} takes a number, not {data_type}"),
     })

@@ -18,15 +18,28 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
 
 /// A DATE, a TIME or a DATETIME, by what the format holds; a DATETIME where the format is not a literal.
 fn returns(args: &ReturnFieldArgs<'_>) -> Result<DataType> {
-    let format = args.scalar_arguments.get(1).copied().flatten().and_then(|value| value.try_as_str().flatten());
-    Ok(format.map_or(DataType::Timestamp(TimeUnit::Microsecond, None), type_of_format))
+    let format = args
+        .scalar_arguments
+        .get(1)
+        .copied()
+        .flatten()
+        .and_then(|value| value.try_as_str().flatten());
+    Ok(format.map_or(
+        DataType::Timestamp(TimeUnit::Microsecond, None),
+        type_of_format,
+    ))
 }
 
 fn type_of_format(format: &str) -> DataType {
-    let specifiers: Vec<char> =
-        format.char_indices().filter(|(_, c)| *c == '%').filter_map(|(at, _)| format[at + 1..].chars().next()).collect();
+    let specifiers: Vec<char> = format
+        .char_indices()
+        .filter(|(_, c)| *c == '%')
+        .filter_map(|(at, _)| format[at + 1..].chars().next())
+        .collect();
     let time = specifiers.iter().any(|c| "fHhIiklprSsT".contains(*c));
-    let date = specifiers.iter().any(|c| "abcDdejMmUuVvWwXxYy".contains(*c));
+    let date = specifiers
+        .iter()
+        .any(|c| "abcDdejMmUuVvWwXxYy".contains(*c));
     match (date, time) {
         (true, false) => DataType::Date32,
         (false, true) => DataType::Time64(TimeUnit::Microsecond),
@@ -35,14 +48,24 @@ fn type_of_format(format: &str) -> DataType {
 }
 
 fn evaluate(args: &[ArrayRef], data_type: &DataType) -> Result<ArrayRef> {
-    let (texts, formats) = (typed::<StringArray>(&args[0])?, typed::<StringArray>(&args[1])?);
+    let (texts, formats) = (
+        typed::<StringArray>(&args[0])?,
+        typed::<StringArray>(&args[1])?,
+    );
     let parsed = (0..texts.len()).map(|row| {
-        if texts.is_null(row) || formats.is_null(row) { None } else { parse(texts.value(row), formats.value(row)) }
+        if texts.is_null(row) || formats.is_null(row) {
+            None
+        } else {
+            parse(texts.value(row), formats.value(row))
+        }
     });
     if *data_type == DataType::Time64(TimeUnit::Microsecond) {
         let micros = parsed.map(|parts| {
             let time = parts?.time()?;
-            Some(i64::from(time.num_seconds_from_midnight()) * 1_000_000 + i64::from(time.nanosecond() / 1_000))
+            Some(
+                i64::from(time.num_seconds_from_midnight()) * 1_000_000
+                    + i64::from(time.nanosecond() / 1_000),
+            )
         });
         return Ok(Arc::new(micros.collect::<Time64MicrosecondArray>()));
     }
@@ -151,7 +174,11 @@ fn parse(text: &str, format: &str) -> Option<Parts> {
 }
 
 fn number(rest: &mut &str, most: usize) -> Option<u32> {
-    let digits = rest.bytes().take(most).take_while(u8::is_ascii_digit).count();
+    let digits = rest
+        .bytes()
+        .take(most)
+        .take_while(u8::is_ascii_digit)
+        .count();
     let number = rest[..digits].parse().ok()?;
     *rest = &rest[digits..];
     Some(number)
@@ -190,7 +217,10 @@ fn time_of_day(rest: &mut &str, parts: &mut Parts) -> Option<()> {
 fn name(rest: &mut &str, names: &[&str], short: bool) -> Option<u32> {
     for (place, name) in (0..).zip(names) {
         let name = if short { &name[..3] } else { name };
-        if rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)) {
+        if rest
+            .get(..name.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(name))
+        {
             *rest = &rest[name.len()..];
             return Some(place);
         }
@@ -207,21 +237,39 @@ mod tests {
         for (text, format, expected) in [
             ("01,5,2013", "%d,%m,%Y", Some("2013-05-01 00:00:00")),
             ("May 1, 2013", "%M %d,%Y", Some("2013-05-01 00:00:00")),
-            ("2025-11-30 00:00:00.000000", "%Y-%m-%d %T.%f", Some("2025-11-30 00:00:00")),
-            ("2024-02-29 23:59:58.5", "%Y-%m-%d %H:%i:%s.%f", Some("2024-02-29 23:59:58.500")),
+            (
+                "2025-11-30 00:00:00.000000",
+                "%Y-%m-%d %T.%f",
+                Some("2025-11-30 00:00:00"),
+            ),
+            (
+                "2024-02-29 23:59:58.5",
+                "%Y-%m-%d %H:%i:%s.%f",
+                Some("2024-02-29 23:59:58.500"),
+            ),
             ("04/31/2004", "%m/%d/%Y", None),
             ("00/00/0000", "%m/%d/%Y", None),
             ("abc", "abc", None),
             ("9", "%m", None),
             ("2024-060", "%Y-%j", Some("2024-02-29 00:00:00")),
-            ("Tue, 02 Jan 2024 11:00 PM", "%a, %d %b %Y %h:%i %p", Some("2024-01-02 23:00:00")),
-            ("2024-01-02 12:30:00 AM", "%Y-%m-%d %r", Some("2024-01-02 00:30:00")),
+            (
+                "Tue, 02 Jan 2024 11:00 PM",
+                "%a, %d %b %Y %h:%i %p",
+                Some("2024-01-02 23:00:00"),
+            ),
+            (
+                "2024-01-02 12:30:00 AM",
+                "%Y-%m-%d %r",
+                Some("2024-01-02 00:30:00"),
+            ),
             ("99-1-2", "%y-%c-%e", Some("1999-01-02 00:00:00")),
             ("2024-01-02x", "%Y-%m-%d", Some("2024-01-02 00:00:00")),
             ("2024-01-02", "%Y/%m/%d", None),
             ("3rd March 2024", "%D %M %Y", Some("2024-03-03 00:00:00")),
         ] {
-            let parsed = parse(text, format).and_then(|parts| parts.datetime()).map(|value| value.to_string());
+            let parsed = parse(text, format)
+                .and_then(|parts| parts.datetime())
+                .map(|value| value.to_string());
             assert_eq!(parsed.as_deref(), expected, "{text} {format}");
         }
     }
@@ -229,7 +277,13 @@ mod tests {
     #[test]
     fn the_formats_parts_decide_the_type() {
         assert_eq!(type_of_format("%Y-%m-%d"), DataType::Date32);
-        assert_eq!(type_of_format("%T"), DataType::Time64(TimeUnit::Microsecond));
-        assert_eq!(type_of_format("%Y-%m-%d %T.%f"), DataType::Timestamp(TimeUnit::Microsecond, None));
+        assert_eq!(
+            type_of_format("%T"),
+            DataType::Time64(TimeUnit::Microsecond)
+        );
+        assert_eq!(
+            type_of_format("%Y-%m-%d %T.%f"),
+            DataType::Timestamp(TimeUnit::Microsecond, None)
+        );
     }
 }

@@ -20,7 +20,11 @@ pub(super) fn week(date: NaiveDate, mode: i64) -> (u32, i32) {
     let year = date.year();
     let start = first_week(year, mode);
     if date < start {
-        return if counts_from_one { (number(date, first_week(year - 1, mode)), year - 1) } else { (0, year) };
+        return if counts_from_one {
+            (number(date, first_week(year - 1, mode)), year - 1)
+        } else {
+            (0, year)
+        };
     }
     if counts_from_one && date >= first_week(year + 1, mode) {
         return (1, year + 1);
@@ -37,11 +41,18 @@ fn number(date: NaiveDate, start: NaiveDate) -> u32 {
 fn first_week(year: i32, mode: i64) -> NaiveDate {
     let monday_first = mode % 2 == 1;
     let four_days = matches!(mode, 1 | 3 | 4 | 6);
-    let anchor = NaiveDate::from_ymd_opt(year, 1, if four_days { 4 } else { 7 }).unwrap_or(NaiveDate::MIN);
+    let anchor =
+        NaiveDate::from_ymd_opt(year, 1, if four_days { 4 } else { 7 }).unwrap_or(NaiveDate::MIN);
     // The week that holds 4 January has 4 days in the year; the one that holds 7 January begins in the year.
     let weekday = anchor.weekday();
-    let into_week = if monday_first { weekday.num_days_from_monday() } else { weekday.num_days_from_sunday() };
-    anchor.checked_sub_days(Days::new(u64::from(into_week))).unwrap_or(anchor)
+    let into_week = if monday_first {
+        weekday.num_days_from_monday()
+    } else {
+        weekday.num_days_from_sunday()
+    };
+    anchor
+        .checked_sub_days(Days::new(u64::from(into_week)))
+        .unwrap_or(anchor)
 }
 
 #[cfg(test)]
@@ -76,7 +87,16 @@ mod tests {
     #[test]
     fn the_eight_modes_around_a_new_year() {
         // Friday 1 January 2021; Sunday 3 January; Monday 4 January.
-        let expected = [(0, 1, 1), (0, 0, 1), (52, 1, 1), (53, 53, 1), (0, 1, 1), (0, 0, 1), (53, 1, 1), (52, 52, 1)];
+        let expected = [
+            (0, 1, 1),
+            (0, 0, 1),
+            (52, 1, 1),
+            (53, 53, 1),
+            (0, 1, 1),
+            (0, 0, 1),
+            (53, 1, 1),
+            (52, 52, 1),
+        ];
         for (mode, (friday, sunday, monday)) in (0..).zip(expected) {
             assert_eq!(week(date(2021, 1, 1), mode).0, friday, "mode {mode}");
             assert_eq!(week(date(2021, 1, 3), mode).0, sunday, "mode {mode}");

@@ -27,6 +27,38 @@ const COMPOUND_UNITS: [&str; 11] = [
     "SECOND_MICROSECOND",
 ];
 
+/// Words that never begin an expression and are no names unless quoted.
+const RESERVED: [Keyword; 28] = [
+    Keyword::FROM,
+    Keyword::WHERE,
+    Keyword::GROUP,
+    Keyword::HAVING,
+    Keyword::ORDER,
+    Keyword::UNION,
+    Keyword::EXCEPT,
+    Keyword::INTERSECT,
+    Keyword::LIMIT,
+    Keyword::AND,
+    Keyword::OR,
+    Keyword::XOR,
+    Keyword::ON,
+    Keyword::USING,
+    Keyword::JOIN,
+    Keyword::INNER,
+    Keyword::CROSS,
+    Keyword::AS,
+    Keyword::BY,
+    Keyword::WHEN,
+    Keyword::THEN,
+    Keyword::ELSE,
+    Keyword::IN,
+    Keyword::IS,
+    Keyword::LIKE,
+    Keyword::BETWEEN,
+    Keyword::ASC,
+    Keyword::DESC,
+];
+
 /// Tarn's dialect.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct TarnDialect;
@@ -180,13 +212,19 @@ impl Dialect for TarnDialect {
         None
     }
 
-    /// `INTERVAL <any expression> unit` as MySQL has it; what does not end in a unit (`INTERVAL '1 day'`) is left to sqlparser.
+    /// Two things before sqlparser's own: a reserved word is no expression (sqlparser would take the FROM of `SELECT a, FROM t` for
+    /// a column, and find fault later), and `INTERVAL <any expression> unit` is read as MySQL has it. An interval that does not end
+    /// in a unit (`INTERVAL '1 day'`) is left to sqlparser.
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
-        if !matches!(&parser.peek_token_ref().token, Token::Word(word) if word.keyword == Keyword::INTERVAL)
-        {
-            return None;
+        match &parser.peek_token_ref().token {
+            Token::Word(word) if word.keyword == Keyword::INTERVAL => {
+                parser.maybe_parse(parse_mysql_interval).transpose()
+            }
+            Token::Word(word) if word.quote_style.is_none() && RESERVED.contains(&word.keyword) => {
+                Some(parser.expected_ref("an expression", parser.peek_token_ref()))
+            }
+            _ => None,
         }
-        parser.maybe_parse(parse_mysql_interval).transpose()
     }
 
     /// `a DIV b`, which binds like `/`.

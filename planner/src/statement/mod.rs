@@ -1,10 +1,24 @@
 //! Statements: what a client may send, parsed and classified.
 //!
-//! Text goes through four files in order: [`lexing`](self) (comments, tokens, one token run for
-//! each statement), the dialect (sqlparser's MySQL with what DataFusion adds), the hand-written parsers
-//! for statements sqlparser does not know, and [`rewrite`](self) (session values, MySQL spellings and
-//! functions into what DataFusion plans). [`parse_statements`] does the first three and knows nothing of a session;
-//! [`rewrite_query`] does the last, and needs one.
+//! ```text
+//! text ─► lexing ─► dialect ─► parse, parse_show, parse_set, parse_create_table ─► Statement ─► rewrite ─► DataFusion
+//!         comments, MySQL and  by the first words; queries by sqlparser                         session values, names,
+//!         places    more                                                                        MySQL's functions
+//! ```
+//!
+//! [`parse_statements`] knows nothing of a session. [`rewrite_query`] needs one, makes a plain tree of a query, and touches
+//! no catalog. [`OutputNames`] puts the client's column names over the result, and [`configure_sql`] sets the options
+//! that DataFusion plans with.
+//!
+//! # What is not as in MySQL
+//!
+//! - Text is compared and matched (`=`, `LIKE`, `REGEXP`) byte by byte, as with `utf8mb4_bin`; COLLATE is read and means nothing.
+//! - Comparing a text with a number or a date converts the literal, or the text column, strictly: what is no number is an
+//!   error and not 0, and a number is no condition but for a literal (`WHERE 1`). `'5' + 1` is 6, `'5 apples' + 1` an error.
+//! - `||` joins texts (MySQL's `PIPES_AS_CONCAT`).
+//! - Whole numbers divide to a DOUBLE, decimals to a decimal of four more digits; by zero is NULL, as in MySQL.
+//! - Sessions are in UTC: `NOW()` is, and timestamps with a zone are read as UTC by functions of dates.
+//! - A date that does not exist is NULL in a function and an error in a cast or as a literal compared with a date.
 
 mod ast_build;
 mod column_types;
@@ -29,6 +43,15 @@ mod rewrite_session;
 mod select_names;
 mod session_values;
 mod show;
+
+#[cfg(test)]
+mod client_statements;
+#[cfg(test)]
+mod query_meaning;
+#[cfg(test)]
+mod sql_session;
+#[cfg(test)]
+mod statement_cases;
 
 pub use error::{ParseError, Position};
 pub use kinds::{

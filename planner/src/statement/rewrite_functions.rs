@@ -153,6 +153,16 @@ fn written(name: &str, args: Vec<Expr>) -> Result<Option<Expr>, RewriteError> {
             let [left, right] = take(args).ok_or_else(wrong_count)?;
             binary(nested(left), BinaryOperator::Modulo, nested(right))
         }
+        // MySQL writes numbers as text where text is asked for; of a CASE the type is not known here.
+        "upper" | "ucase" | "lower" | "lcase" if matches!(args.as_slice(), [Expr::Case { .. }]) => {
+            let [value] = take(args).ok_or_else(wrong_count)?;
+            let function = if name.starts_with('u') {
+                "upper"
+            } else {
+                "lower"
+            };
+            call(function, vec![cast(value, DataType::Varchar(None))])
+        }
         // MySQL's LOG with one argument is the natural logarithm.
         "log" if count == 1 => call("ln", args),
         "sha2" => {
@@ -316,8 +326,23 @@ fn group_concat(function: &mut Function) -> Result<(), RewriteError> {
             ))),
         })
         .collect::<Result<Vec<_>, _>>()?;
+    let alone = match parts.as_slice() {
+        [part] => Some(part.clone()),
+        _ => None,
+    };
     let joined =
         concat(parts).ok_or_else(|| RewriteError::ParameterCount("GROUP_CONCAT".to_owned()))?;
+    // Of DISTINCT values only the value itself gives an order, and the engine knows it by its text.
+    if let (Some(alone), true) = (alone, list.duplicate_treatment.is_some()) {
+        for clause in &mut clauses {
+            if let FunctionArgumentClause::OrderBy(order) = clause {
+                order
+                    .iter_mut()
+                    .filter(|by| by.expr == alone)
+                    .for_each(|by| by.expr = joined.clone());
+            }
+        }
+    }
     let argument = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
     list.args = vec![argument(joined), argument(separator)];
     list.clauses = clauses;
