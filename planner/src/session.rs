@@ -118,5 +118,7 @@ pub fn session_builder(
     let functions = builder.scalar_functions().get_or_insert_default();
     // Later ones replace earlier ones of the same name, so MySQL's meaning wins.
     functions.extend(crate::functions::scalar_functions());
+    let planners = builder.expr_planners().get_or_insert_default();
+    planners.extend(crate::functions::expr_planners());
     Ok(builder)
 }
