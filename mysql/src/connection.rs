@@ -182,10 +182,8 @@ impl Connection {
                 data,
             } => {
                 let limit = self.max_payload();
-                // No answer, not even an error.
-                if let Ok(statement) = self.prepared.get(statement, "") {
-                    statement.append_long_data(parameter, data, limit);
-                }
+                self.prepared
+                    .append_long_data(statement, parameter, data, limit);
             }
             Command::ResetStatement(id) => {
                 self.prepared.get(id, "mysqld_stmt_reset")?.reset();

@@ -23,22 +23,8 @@ pub(crate) struct PreparedStatement {
 }
 
 impl PreparedStatement {
-    /// Appends to a parameter's value, which with all others stays under `limit_bytes`.
-    pub fn append_long_data(&mut self, parameter: u16, data: &[u8], limit_bytes: usize) {
-        let total: usize = self.long_data.iter().flatten().map(Vec::len).sum();
-        if total + data.len() > limit_bytes {
-            let message =
-                "the parameters sent by COM_STMT_SEND_LONG_DATA are larger than max_allowed_packet";
-            self.long_data_error = Some(Error::new(ErrorKind::PacketTooLarge, message));
-            return;
-        }
-        match self.long_data.get_mut(usize::from(parameter)) {
-            Some(value) => value.get_or_insert_default().extend_from_slice(data),
-            None => {
-                let message = format!("the statement has no parameter {parameter}");
-                self.long_data_error = Some(Error::new(ErrorKind::WrongParameterCount, message));
-            }
-        }
+    fn long_data_bytes(&self) -> usize {
+        self.long_data.iter().flatten().map(Vec::len).sum()
     }
 
     /// Forgets long data and closes the cursor.
@@ -89,6 +75,34 @@ impl PreparedStatements {
                 format!("Unknown prepared statement handler ({id}) given to {command}"),
             )
         })
+    }
+
+    /// Appends to a parameter's value, which with all others of this connection stays under
+    /// `limit_bytes`.
+    pub fn append_long_data(&mut self, id: u32, parameter: u16, data: &[u8], limit_bytes: usize) {
+        let total: usize = self
+            .by_id
+            .values()
+            .map(PreparedStatement::long_data_bytes)
+            .sum();
+        // There is no answer, not even an error, to what is sent for a statement that is not there.
+        let Some(statement) = self.by_id.get_mut(&id) else {
+            return;
+        };
+        if total + data.len() > limit_bytes {
+            statement.long_data.fill(None);
+            let message = "what COM_STMT_SEND_LONG_DATA has sent is larger than max_allowed_packet";
+            statement.long_data_error = Some(Error::new(ErrorKind::PacketTooLarge, message));
+            return;
+        }
+        match statement.long_data.get_mut(usize::from(parameter)) {
+            Some(value) => value.get_or_insert_default().extend_from_slice(data),
+            None => {
+                let message = format!("the statement has no parameter {parameter}");
+                statement.long_data_error =
+                    Some(Error::new(ErrorKind::WrongParameterCount, message));
+            }
+        }
     }
 
     pub fn remove(&mut self, id: u32) {

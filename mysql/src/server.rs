@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tarn_coordinator::{Engine, Login, Protocol, Users};
+use tarn_coordinator::{Engine, Login, Protocol, SERVER_VERSION, Session, Users};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -18,10 +18,11 @@ use crate::error::{ConnectionError, MysqlError};
 use crate::login::{Verdict, authenticate};
 use crate::prepared::PreparedStatements;
 use crate::settings::MysqlSettings;
-use crate::wire::auth::random_nonce;
+use crate::wire::auth::{Nonce, random_nonce};
 use crate::wire::capabilities::Capabilities;
-use crate::wire::handshake::{FirstAnswer, Greeting};
-use crate::wire::response::put_error;
+use crate::wire::handshake::{self, FirstAnswer, Greeting};
+use crate::wire::response::{self, put_error, put_ok};
+use crate::wire::status::Status;
 
 /// The most a client may send before it has logged in.
 const LOGIN_BYTES: usize = 128 * 1024;
@@ -116,13 +117,7 @@ async fn serve_client(
     shutdown: CancellationToken,
 ) {
     let mut channel = channel(stream, &settings, shutdown);
-    let patience = settings.connect_timeout;
-    let login = connect(&mut channel, peer, &engine);
-    let connected = match timeout(patience, login).await {
-        Ok(connected) => connected,
-        Err(_) => Err(ConnectionError::LoginTooSlow(patience)),
-    };
-    let (session, client, nonce) = match connected {
+    let (session, client, nonce) = match connect(&mut channel, peer, &engine, &settings).await {
         Ok(connected) => connected,
         Err(end) => {
             put_refusal(&mut channel, &end);
@@ -153,49 +148,19 @@ async fn serve_client(
     }
 }
 
-/// What a client that is let in brings along.
-type Connected = (
-    Arc<tarn_coordinator::Session>,
-    Capabilities,
-    crate::wire::auth::Nonce,
-);
-
-/// The connection phase: greets, authenticates, opens the session.
+/// The connection phase: greets, authenticates, opens the session in the database asked for.
 async fn connect(
     channel: &mut Channel,
     peer: SocketAddr,
     engine: &Arc<Engine>,
-) -> Result<Connected, ConnectionError> {
+    settings: &MysqlSettings,
+) -> Result<(Arc<Session>, Capabilities, Nonce), ConnectionError> {
     let id = engine.reserve_connection_id();
     let nonce = random_nonce();
-    let offered = Capabilities::OFFERED;
-    let greeting = Greeting {
-        server_version: tarn_coordinator::SERVER_VERSION,
-        connection_id: id,
-        nonce: &nonce,
-        capabilities: offered,
-    };
-    channel.put(|out| greeting.put(out));
-    channel.flush().await?;
-    let answer = channel.read_answer().await?;
-    let FirstAnswer::Login {
-        capabilities: client,
-        login,
-    } = FirstAnswer::parse(&answer, offered)?
-    else {
-        return Err(ConnectionError::Malformed(crate::wire::parser::Malformed(
-            "the client asks for TLS, which was not offered",
-        )));
-    };
-    let can_switch = client.has(Capabilities::PLUGIN_AUTH);
-    match authenticate(channel, engine.users(), &login, &nonce, can_switch).await? {
-        Verdict::Welcome => {}
-        Verdict::Denied { with_password } => {
-            let host = peer.ip().to_string();
-            let error = Users::access_denied(&login.user, &host, with_password);
-            return Err(ConnectionError::Refused(error));
-        }
-    }
+    let patience = settings.connect_timeout;
+    let (client, login) = timeout(patience, greet(channel, peer, engine, id, &nonce))
+        .await
+        .map_err(|_| ConnectionError::LoginTooSlow(patience))??;
     let session = engine
         .open_session_as(
             id,
@@ -207,22 +172,54 @@ async fn connect(
             },
         )
         .map_err(ConnectionError::Refused)?;
+    channel.set_killed(session.closed());
     if let Some(database) = login.database {
-        session
-            .use_database(&database)
-            .await
-            .map_err(ConnectionError::Refused)?;
+        // Its catalog may be slow; that is not the client's fault.
+        let used = channel.watch(session.use_database(&database)).await?;
+        used.map_err(ConnectionError::Refused)?;
     }
     let most = usize::try_from(engine.settings().max_allowed_packet_bytes).unwrap_or(usize::MAX);
     channel.set_max_payload(most);
-    channel.set_killed(session.closed());
-    let ok = crate::wire::response::Ok {
-        status: crate::wire::status::Status::AUTOCOMMIT,
-        ..Default::default()
+    let ok = response::Ok {
+        status: Status::AUTOCOMMIT,
+        ..response::Ok::default()
     };
-    channel.put(|out| crate::wire::response::put_ok(out, &ok));
+    channel.put(|out| put_ok(out, &ok));
     channel.flush().await?;
     Ok((session, client, nonce))
+}
+
+/// Greets a client and checks who it is. Returns what it can do, and its login.
+async fn greet(
+    channel: &mut Channel,
+    peer: SocketAddr,
+    engine: &Engine,
+    id: u32,
+    nonce: &Nonce,
+) -> Result<(Capabilities, handshake::Login), ConnectionError> {
+    let offered = Capabilities::OFFERED;
+    let greeting = Greeting {
+        server_version: SERVER_VERSION,
+        connection_id: id,
+        nonce,
+        capabilities: offered,
+    };
+    channel.put(|out| greeting.put(out));
+    channel.flush().await?;
+    let answer = channel.read_answer().await?;
+    let FirstAnswer {
+        capabilities,
+        login,
+    } = FirstAnswer::parse(&answer, offered)?;
+    let can_switch = capabilities.has(Capabilities::PLUGIN_AUTH);
+    match authenticate(channel, engine.users(), &login, nonce, can_switch).await? {
+        Verdict::Welcome => Ok((capabilities, login)),
+        Verdict::Denied { with_password } => {
+            let host = peer.ip().to_string();
+            let error = Users::access_denied(&login.user, &host, with_password);
+            Err(ConnectionError::Refused(error))
+        }
+    }
 }
 
 /// Tells a client why it is not let in.

@@ -49,13 +49,10 @@ pub(crate) struct Login {
 
 /// The client's first packet.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum FirstAnswer {
-    /// It wants TLS before it says anything else.
-    UpgradeToTls,
-    Login {
-        capabilities: Capabilities,
-        login: Login,
-    },
+pub(crate) struct FirstAnswer {
+    /// What both sides can do.
+    pub capabilities: Capabilities,
+    pub login: Login,
 }
 
 impl FirstAnswer {
@@ -70,11 +67,7 @@ impl FirstAnswer {
         parser.u8()?; // its character set: everything is utf8mb4
         parser.bytes(23)?;
         if asked.has(Capabilities::SSL) && parser.is_empty() {
-            return if offered.has(Capabilities::SSL) {
-                Ok(Self::UpgradeToTls)
-            } else {
-                Err(Malformed("the client asks for TLS, which was not offered"))
-            };
+            return Err(Malformed("the client asks for TLS, which is not offered"));
         }
         let user = text(parser.nul_terminated())?;
         let auth_answer = if asked.has(Capabilities::PLUGIN_AUTH_LENENC) {
@@ -94,7 +87,7 @@ impl FirstAnswer {
         let plugin = (asked.has(Capabilities::PLUGIN_AUTH) && !parser.is_empty())
             .then(|| parser.nul_terminated().to_vec());
         // Connection attributes may follow; nothing here depends on them.
-        Ok(Self::Login {
+        Ok(Self {
             capabilities: asked.both(offered),
             login: Login {
                 user,
@@ -194,7 +187,7 @@ mod tests {
         );
         assert_eq!(
             FirstAnswer::parse(&bytes, Capabilities::OFFERED),
-            Ok(FirstAnswer::Login {
+            Ok(FirstAnswer {
                 capabilities: Capabilities::OFFERED,
                 login: Login {
                     user: "root".into(),
@@ -212,7 +205,7 @@ mod tests {
         let bytes = first_answer(asked.0, b"ann\0\x00");
         assert_eq!(
             FirstAnswer::parse(&bytes, Capabilities::OFFERED),
-            Ok(FirstAnswer::Login {
+            Ok(FirstAnswer {
                 capabilities: asked,
                 login: Login {
                     user: "ann".into(),
@@ -225,14 +218,9 @@ mod tests {
     }
 
     #[test]
-    fn tls_only_if_it_was_offered() {
+    fn tls_is_refused() {
         let bytes = first_answer(Capabilities::PROTOCOL_41.with(Capabilities::SSL).0, b"");
-        let offered = Capabilities::OFFERED;
-        assert!(FirstAnswer::parse(&bytes, offered).is_err());
-        assert_eq!(
-            FirstAnswer::parse(&bytes, offered.with(Capabilities::SSL)),
-            Ok(FirstAnswer::UpgradeToTls)
-        );
+        assert!(FirstAnswer::parse(&bytes, Capabilities::OFFERED).is_err());
     }
 
     #[test]
