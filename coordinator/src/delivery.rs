@@ -25,6 +25,7 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::batch_bytes::batch_bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::finish::StatementGuard;
 use crate::planning::{Attempt, Planned, StatementContext};
@@ -206,7 +207,7 @@ impl Consumer {
                         .fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
                     running
                         .bytes
-                        .fetch_add(batch.get_array_memory_size() as u64, Ordering::Relaxed);
+                        .fetch_add(batch_bytes(&batch), Ordering::Relaxed);
                     Some((Ok(batch), self))
                 }
                 Err(error) => self.fail(error),

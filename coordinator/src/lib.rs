@@ -12,6 +12,7 @@
 //!     └─ processes ◀── every statement ──▶ finish ─▶ audit, profile
 //! ```
 
+mod batch_bytes;
 mod delivery;
 mod dispatch;
 mod engine;

@@ -5,6 +5,7 @@ use futures::stream;
 use tarn_planner::statement::Statement;
 
 use super::{catalog_ddl, ddl, explain, insert, kill, query, set, show};
+use crate::batch_bytes::batch_bytes;
 use crate::delivery::stoppable;
 use crate::error::{Error, ErrorKind, Result};
 use crate::finish::StatementGuard;
@@ -75,9 +76,7 @@ fn deliver(
     running
         .rows
         .store(batch.num_rows() as u64, Ordering::Relaxed);
-    running
-        .bytes
-        .store(batch.get_array_memory_size() as u64, Ordering::Relaxed);
+    running.bytes.store(batch_bytes(&batch), Ordering::Relaxed);
     guard.finish(Ok(()));
     let schema = batch.schema();
     let batches: Vec<_> = (batch.num_rows() > 0)

@@ -5,6 +5,7 @@ mod catalog_rows;
 mod definition;
 mod engine_rows;
 mod information_schema;
+mod information_schema_tables;
 mod mysql_schema;
 mod provider;
 mod schemas;
@@ -17,8 +18,9 @@ pub(crate) use catalog_rows::{
 };
 pub(crate) use engine_rows::{PROCESSLIST, processlist_rows};
 pub(crate) use information_schema::{
-    COLLATIONS, ENGINES, character_set_rows, collation_rows, engine_rows, table_status,
+    character_set_rows, collation_rows, engine_rows, table_status,
 };
+pub(crate) use information_schema_tables::{COLLATIONS, ENGINES};
 pub(crate) use schemas::{
     INFORMATION_SCHEMA, SYSTEM_CATALOG, SYSTEM_DATABASE, SystemSchemas, is_system_database,
     is_system_schema, system_table,

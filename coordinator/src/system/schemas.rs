@@ -7,7 +7,8 @@ use datafusion::datasource::TableProvider;
 use tarn_planner::VirtualSchemas;
 
 use super::definition::{Definition, find};
-use super::information_schema::{self, INFORMATION_SCHEMA_TABLES};
+use super::information_schema;
+use super::information_schema_tables::INFORMATION_SCHEMA_TABLES;
 use super::mysql_schema::MYSQL_TABLES;
 use super::provider::SystemTable;
 use super::tarn_schema::{self, SYSTEM_TABLES};
