@@ -24,6 +24,9 @@ mod scan;
 mod session;
 mod statistics;
 
+#[cfg(test)]
+mod query_tests;
+
 pub use error::PlannerError;
 pub use estimate::{TableEstimate, estimate};
 pub use memory::{QueryMemoryPool, query_runtime};

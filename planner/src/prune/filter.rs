@@ -18,6 +18,7 @@ use tarn_catalog::DecodedManifest;
 use super::column_bounds::{BoundsByName, column_bounds};
 use super::exact::{PartitionFilter, is_evaluated_by_partition};
 use super::partition_layout::TableLayout;
+use super::prunable::prunable;
 
 /// The filters of one scan.
 pub(crate) struct PruneFilter {
@@ -37,13 +38,13 @@ impl PruneFilter {
         let mut columns = BTreeSet::new();
         for filter in filters.iter().flat_map(split_conjunction) {
             let filter = unqualified(filter.clone())?;
-            let expr = create_physical_expr(&filter, &df_schema, props)?;
             let names: BTreeSet<String> = filter.column_refs().into_iter().map(|c| c.name.clone()).collect();
             if !names.is_empty() && is_evaluated_by_partition(&filter) {
-                by_partition.push(PartitionFilter::new(Arc::clone(&expr), &names, layout)?);
+                let expr = create_physical_expr(&filter, &df_schema, props)?;
+                by_partition.push(PartitionFilter::new(expr, &names, layout)?);
             }
             columns.extend(names);
-            physical.push(expr);
+            physical.push(create_physical_expr(&prunable(filter)?, &df_schema, props)?);
         }
         let predicate = if physical.is_empty() {
             None

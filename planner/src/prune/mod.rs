@@ -18,6 +18,7 @@ mod exact;
 mod filter;
 mod manifests;
 mod partition_layout;
+mod prunable;
 mod transform_bounds;
 mod values;
 

@@ -41,7 +41,6 @@ pub(crate) struct ReadSource {
     remote: bool,
     footers: Arc<FooterCache>,
     columns: Arc<TableColumns>,
-    counters: Arc<ReadCounters>,
     metrics: ReadMetrics,
     progress: Option<Arc<QueryProgress>>,
 }
@@ -70,6 +69,21 @@ impl ReadMetrics {
             cache_misses: counter("cache_misses"),
         }
     }
+
+    /// Adds what one read met, as soon as it is done: a task's metrics are sent off when its last row is.
+    fn add(&self, read: &ReadCounters) {
+        let read = read.snapshot();
+        for (metric, value) in [
+            (&self.bytes_memory, read.bytes_memory),
+            (&self.bytes_disk, read.bytes_disk),
+            (&self.bytes_remote, read.bytes_remote),
+            (&self.cache_hits_memory, read.hits_memory + read.joined),
+            (&self.cache_hits_disk, read.hits_disk),
+            (&self.cache_misses, read.misses),
+        ] {
+            metric.add(value as usize);
+        }
+    }
 }
 
 impl ReadSource {
@@ -90,7 +104,6 @@ impl ReadSource {
             remote,
             footers,
             columns,
-            counters: Arc::default(),
             metrics: ReadMetrics::new(metrics, partition),
             progress,
         }
@@ -108,41 +121,23 @@ impl ReadSource {
         if !self.remote {
             return self.store.get_range(path, range).await;
         }
+        let counters = Arc::new(ReadCounters::default());
         let mut options = GetOptions::new().with_range(Some(range));
-        options.extensions.insert(Arc::clone(&self.counters));
-        self.store.get_opts(path, options).await?.bytes().await
+        options.extensions.insert(Arc::clone(&counters));
+        let bytes = self.store.get_opts(path, options).await?.bytes().await;
+        self.metrics.add(&counters);
+        bytes
     }
 
-    async fn read_many(
-        &self,
-        path: &Path,
-        ranges: &[Range<u64>],
-    ) -> object_store::Result<Vec<Bytes>> {
+    async fn read_many(&self, path: &Path, ranges: &[Range<u64>]) -> object_store::Result<Vec<Bytes>> {
         self.count_bytes(ranges.iter().map(|r| r.end - r.start).sum());
         if !self.remote {
             return self.store.get_ranges(path, ranges).await;
         }
-        self.counters
-            .count(self.store.get_ranges(path, ranges))
-            .await
-    }
-}
-
-impl Drop for ReadSource {
-    /// The counters are the partition's own, so what they stand at in the end is its share.
-    fn drop(&mut self) {
-        let counted = self.counters.snapshot();
-        let m = &self.metrics;
-        for (metric, value) in [
-            (&m.bytes_memory, counted.bytes_memory),
-            (&m.bytes_disk, counted.bytes_disk),
-            (&m.bytes_remote, counted.bytes_remote),
-            (&m.cache_hits_memory, counted.hits_memory),
-            (&m.cache_hits_disk, counted.hits_disk),
-            (&m.cache_misses, counted.misses),
-        ] {
-            metric.add(value as usize);
-        }
+        let counters = Arc::new(ReadCounters::default());
+        let bytes = counters.count(self.store.get_ranges(path, ranges)).await;
+        self.metrics.add(&counters);
+        bytes
     }
 }
 
