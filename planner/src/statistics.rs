@@ -33,7 +33,11 @@ impl KeptFiles {
 /// Statistics of a scan's files for the columns of those names; of other columns nothing is said.
 ///
 /// Row counts are exact: a table that reaches this point has no deletes.
-pub(crate) fn scan_statistics(kept: &[KeptFiles], columns: &BTreeSet<String>, layout: &TableLayout) -> Statistics {
+pub(crate) fn scan_statistics(
+    kept: &[KeptFiles],
+    columns: &BTreeSet<String>,
+    layout: &TableLayout,
+) -> Statistics {
     let mut statistics = Statistics::new_unknown(&layout.schema);
     let (mut rows, mut bytes) = (0u64, 0u64);
     for files in kept {
@@ -51,7 +55,11 @@ pub(crate) fn scan_statistics(kept: &[KeptFiles], columns: &BTreeSet<String>, la
         }
         let mut merged = MergedColumn::new(&column.arrow);
         for files in kept {
-            merged.add(&column_bounds(&files.manifest, column), files, column.field_id);
+            merged.add(
+                &column_bounds(&files.manifest, column),
+                files,
+                column.field_id,
+            );
         }
         statistics.column_statistics[index] = merged.finish(&column.arrow, rows);
     }
@@ -146,21 +154,31 @@ impl MergedColumn {
                 }
             }
         }
-        self.min = self.min.take().and_then(|min| merge(min, &bounds.min, &files.keep));
-        self.max = self.max.take().and_then(|max| merge(max, &bounds.max, &files.keep));
+        self.min = self
+            .min
+            .take()
+            .and_then(|min| merge(min, &bounds.min, &files.keep));
+        self.max = self
+            .max
+            .take()
+            .and_then(|max| merge(max, &bounds.max, &files.keep));
     }
 
     fn finish(self, data_type: &DataType, rows: u64) -> ColumnStatistics {
         let byte_size = match data_type.primitive_width() {
             Some(width) => Precision::Inexact(rows as usize * width),
             // A view is 16 bytes beside the text.
-            None if self.compressed_bytes > 0 => {
-                Precision::Inexact((rows * 16 + self.compressed_bytes * DECODED_TO_COMPRESSED) as usize)
-            }
+            None if self.compressed_bytes > 0 => Precision::Inexact(
+                (rows * 16 + self.compressed_bytes * DECODED_TO_COMPRESSED) as usize,
+            ),
             None => Precision::Absent,
         };
         ColumnStatistics {
-            null_count: if self.nulls_unknown { Precision::Absent } else { Precision::Exact(self.nulls as usize) },
+            null_count: if self.nulls_unknown {
+                Precision::Absent
+            } else {
+                Precision::Exact(self.nulls as usize)
+            },
             min_value: value(self.min, data_type),
             max_value: value(self.max, data_type),
             byte_size,

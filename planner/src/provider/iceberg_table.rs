@@ -10,7 +10,9 @@ use datafusion::error::Result;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
-use iceberg::spec::{DEFAULT_SCHEMA_NAME_MAPPING, FormatVersion, ManifestContentType, ManifestFile, NameMapping};
+use iceberg::spec::{
+    DEFAULT_SCHEMA_NAME_MAPPING, FormatVersion, ManifestContentType, ManifestFile, NameMapping,
+};
 use tarn_catalog::{CatalogError, PinnedTable};
 
 use super::scan_plan::ScanPlan;
@@ -33,11 +35,19 @@ impl IcebergTable {
     ///
     /// A table that this version cannot read is refused when it is scanned, so that it can still be described.
     pub async fn open(pinned: PinnedTable, stores: Arc<ScanStores>) -> Result<Self, CatalogError> {
-        let internal = |e: iceberg::Error| CatalogError::Internal(format!("table '{}': {e}", pinned.name()));
+        let internal =
+            |e: iceberg::Error| CatalogError::Internal(format!("table '{}': {e}", pinned.name()));
         let manifests = pinned.manifests().await?;
         let layout = TableLayout::new(&pinned).map_err(internal)?;
-        let columns = TableColumns::new(pinned.schema(), name_mapping(&pinned)?).map_err(internal)?;
-        Ok(Self { manifests, layout, columns: Arc::new(columns), stores, pinned })
+        let columns =
+            TableColumns::new(pinned.schema(), name_mapping(&pinned)?).map_err(internal)?;
+        Ok(Self {
+            manifests,
+            layout,
+            columns: Arc::new(columns),
+            stores,
+            pinned,
+        })
     }
 
     /// The snapshot that is read.
@@ -58,13 +68,22 @@ impl IcebergTable {
     }
 
     pub(super) fn unsupported(&self, feature: impl Into<String>) -> CatalogError {
-        CatalogError::Unsupported { table: self.pinned.name().clone(), feature: feature.into() }
+        CatalogError::Unsupported {
+            table: self.pinned.name().clone(),
+            feature: feature.into(),
+        }
     }
 
     /// Manifests of data files that have live entries. An error if the snapshot has deletes.
     pub(super) async fn data_manifests(&self) -> Result<Vec<&ManifestFile>, CatalogError> {
-        if !matches!(self.pinned.metadata().format_version(), FormatVersion::V1 | FormatVersion::V2) {
-            return Err(self.unsupported(format!("format version {:?}", self.pinned.metadata().format_version())));
+        if !matches!(
+            self.pinned.metadata().format_version(),
+            FormatVersion::V1 | FormatVersion::V2
+        ) {
+            return Err(self.unsupported(format!(
+                "format version {:?}",
+                self.pinned.metadata().format_version()
+            )));
         }
         let mut data = Vec::new();
         for manifest in self.manifests.iter() {
@@ -74,7 +93,8 @@ impl IcebergTable {
                 _ if !live => {}
                 ManifestContentType::Data => data.push(manifest),
                 ManifestContentType::Deletes => {
-                    let known = manifest.added_files_count.is_some() && manifest.existing_files_count.is_some();
+                    let known = manifest.added_files_count.is_some()
+                        && manifest.existing_files_count.is_some();
                     if known || !self.pinned.manifest(manifest).await?.entries.is_empty() {
                         return Err(self.unsupported("row-level deletes (delete files)"));
                     }
@@ -88,21 +108,37 @@ impl IcebergTable {
     pub(super) fn is_exact(&self, filter: &Expr) -> bool {
         let columns = filter.column_refs();
         !columns.is_empty()
-            && split_conjunction(filter).into_iter().all(is_evaluated_by_partition)
+            && split_conjunction(filter)
+                .into_iter()
+                .all(is_evaluated_by_partition)
             && self
                 .manifests
                 .iter()
                 .filter(|manifest| manifest.content == ManifestContentType::Data)
-                .all(|manifest| columns.iter().all(|c| self.layout.has_value(&c.name, manifest.partition_spec_id)))
+                .all(|manifest| {
+                    columns
+                        .iter()
+                        .all(|c| self.layout.has_value(&c.name, manifest.partition_spec_id))
+                })
     }
 }
 
 fn name_mapping(pinned: &PinnedTable) -> Result<Option<NameMapping>, CatalogError> {
-    let Some(text) = pinned.metadata().properties().get(DEFAULT_SCHEMA_NAME_MAPPING) else { return Ok(None) };
-    serde_json::from_str(text).map(Some).map_err(|e| CatalogError::InvalidTable {
-        table: pinned.name().to_string(),
-        reason: format!("its property '{DEFAULT_SCHEMA_NAME_MAPPING}' is not a name mapping: {e}"),
-    })
+    let Some(text) = pinned
+        .metadata()
+        .properties()
+        .get(DEFAULT_SCHEMA_NAME_MAPPING)
+    else {
+        return Ok(None);
+    };
+    serde_json::from_str(text)
+        .map(Some)
+        .map_err(|e| CatalogError::InvalidTable {
+            table: pinned.name().to_string(),
+            reason: format!(
+                "its property '{DEFAULT_SCHEMA_NAME_MAPPING}' is not a name mapping: {e}"
+            ),
+        })
 }
 
 #[async_trait]
@@ -115,7 +151,10 @@ impl TableProvider for IcebergTable {
         TableType::Base
     }
 
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
         Ok(filters
             .iter()
             .map(|filter| match self.is_exact(filter) {
@@ -133,6 +172,13 @@ impl TableProvider for IcebergTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let manifests = self.data_manifests().await.map_err(catalog_error)?;
-        ScanPlan { table: self, projection, filters, limit }.build(manifests, state).await
+        ScanPlan {
+            table: self,
+            projection,
+            filters,
+            limit,
+        }
+        .build(manifests, state)
+        .await
     }
 }

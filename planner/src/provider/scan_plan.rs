@@ -28,8 +28,8 @@ use super::iceberg_table::IcebergTable;
 use crate::error::catalog_error;
 use crate::progress::QueryProgress;
 use crate::prune::{
-    ColumnBounds, PartitionColumn, PruneFilter, TableLayout, column_bounds, identity_columns, partition_constant, prune_manifests,
-    unqualified,
+    ColumnBounds, PartitionColumn, PruneFilter, TableLayout, column_bounds, identity_columns,
+    partition_constant, prune_manifests, unqualified,
 };
 use crate::scan::{FileConstants, IcebergSource, ScanTable, data_file};
 use crate::statistics::{KeptFiles, file_statistics, scan_statistics};
@@ -63,7 +63,8 @@ impl ScanPlan<'_> {
             .zip(&may_match)
             .filter(|(_, keep)| **keep)
             .map(|(manifest, _)| {
-                let (pinned, manifest) = (self.table.pinned().clone(), ManifestFile::clone(manifest));
+                let (pinned, manifest) =
+                    (self.table.pinned().clone(), ManifestFile::clone(manifest));
                 async move { pinned.manifest(&manifest).await }
             })
             .collect();
@@ -88,8 +89,18 @@ impl ScanPlan<'_> {
 
         let mut needed: BTreeSet<String> = filter.columns().clone();
         match self.projection {
-            Some(projection) => needed.extend(projection.iter().map(|i| layout.schema.field(*i).name().clone())),
-            None => needed.extend(layout.schema.fields().iter().map(|field| field.name().clone())),
+            Some(projection) => needed.extend(
+                projection
+                    .iter()
+                    .map(|i| layout.schema.field(*i).name().clone()),
+            ),
+            None => needed.extend(
+                layout
+                    .schema
+                    .fields()
+                    .iter()
+                    .map(|field| field.name().clone()),
+            ),
         }
         let statistics = scan_statistics(&kept, &needed, layout);
         let files = self.files(&kept, &needed)?;
@@ -99,7 +110,10 @@ impl ScanPlan<'_> {
             Counts::kept_of(kept.len() as u64, manifests.len() as u64),
             Counts::kept_of(files.len() as u64, files_total),
             files.iter().map(|file| file.object_meta.size).sum(),
-            statistics.num_rows.get_value().map_or(0, |rows| *rows as u64),
+            statistics
+                .num_rows
+                .get_value()
+                .map_or(0, |rows| *rows as u64),
         );
         let pinned = self.table.pinned();
         let scan_table = ScanTable::new(
@@ -133,7 +147,11 @@ impl ScanPlan<'_> {
     /// Without a filter that is left to evaluate, the first files that together have enough rows will do.
     fn keep_up_to_limit(&self, kept: &mut [KeptFiles]) {
         let Some(limit) = self.limit else { return };
-        if !self.filters.iter().all(|filter| self.table.is_exact(filter)) {
+        if !self
+            .filters
+            .iter()
+            .all(|filter| self.table.is_exact(filter))
+        {
             return;
         }
         let mut rows = 0u64;
@@ -158,7 +176,10 @@ impl ScanPlan<'_> {
     fn files(&self, kept: &[KeptFiles], needed: &BTreeSet<String>) -> Result<Vec<PartitionedFile>> {
         let layout = self.table.layout();
         let columns: Vec<usize> = (0..layout.columns().len())
-            .filter(|i| layout.columns()[*i].primitive.is_some() && needed.contains(layout.schema.field(*i).name()))
+            .filter(|i| {
+                layout.columns()[*i].primitive.is_some()
+                    && needed.contains(layout.schema.field(*i).name())
+            })
             .collect();
         let count: usize = kept.iter().map(|files| files.keep.true_count()).sum();
         let with_statistics = count * layout.columns().len() <= MAX_FILE_STATISTICS;
@@ -167,7 +188,10 @@ impl ScanPlan<'_> {
         for kept in kept {
             let manifest = &kept.manifest;
             let bounds: Vec<(usize, Arc<ColumnBounds>)> = match with_statistics {
-                true => columns.iter().map(|i| (*i, column_bounds(manifest, &layout.columns()[*i]))).collect(),
+                true => columns
+                    .iter()
+                    .map(|i| (*i, column_bounds(manifest, &layout.columns()[*i])))
+                    .collect(),
                 false => vec![],
             };
             let identity = identity_columns(layout, manifest.partition_spec_id);
@@ -177,7 +201,8 @@ impl ScanPlan<'_> {
                 let path = location_to_path(data.file_path()).map_err(catalog_error)?;
                 let mut file = data_file(path, data.file_size_in_bytes());
                 if with_statistics {
-                    file.statistics = Some(Arc::new(file_statistics(manifest, index, &bounds, layout)));
+                    file.statistics =
+                        Some(Arc::new(file_statistics(manifest, index, &bounds, layout)));
                 }
                 if let Some(set) = constants.of_file(data, &identity, layout) {
                     file = file.with_extension(set);
@@ -208,8 +233,16 @@ impl ScanPlan<'_> {
         let pinned = self.table.pinned();
         let layout = self.table.layout();
         let projected: Vec<String> = match self.projection {
-            Some(projection) => projection.iter().map(|i| layout.schema.field(*i).name().clone()).collect(),
-            None => layout.schema.fields().iter().map(|field| field.name().clone()).collect(),
+            Some(projection) => projection
+                .iter()
+                .map(|i| layout.schema.field(*i).name().clone())
+                .collect(),
+            None => layout
+                .schema
+                .fields()
+                .iter()
+                .map(|field| field.name().clone())
+                .collect(),
         };
         ScanReport {
             catalog: pinned.name().catalog.clone(),
@@ -257,7 +290,10 @@ fn group_by_size(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGrou
             group.push(file);
         }
     }
-    groups.into_iter().map(|(_, files)| FileGroup::new(files)).collect()
+    groups
+        .into_iter()
+        .map(|(_, files)| FileGroup::new(files))
+        .collect()
 }
 
 /// The constants of files, one set for all files of a partition.
@@ -276,7 +312,8 @@ impl PartitionConstants {
         let values: Vec<(usize, ScalarValue)> = identity
             .iter()
             .filter_map(|(index, field)| {
-                let value = partition_constant(field, file.partition(), &layout.columns()[*index].arrow)?;
+                let value =
+                    partition_constant(field, file.partition(), &layout.columns()[*index].arrow)?;
                 Some((*index, value))
             })
             .collect();
@@ -286,7 +323,9 @@ impl PartitionConstants {
         if let Some(known) = self.sets.get(&values) {
             return Some(known.clone());
         }
-        let named = values.iter().map(|(index, value)| (layout.schema.field(*index).name().clone(), value.clone()));
+        let named = values
+            .iter()
+            .map(|(index, value)| (layout.schema.field(*index).name().clone(), value.clone()));
         let set = FileConstants(Arc::new(named.collect()));
         self.sets.insert(values, set.clone());
         Some(set)

@@ -49,14 +49,25 @@ pub(crate) struct Bounds {
 impl Bounds {
     /// Both sides know: the tighter bound holds.
     pub(crate) fn narrow(&mut self, lower: Option<ScalarValue>, upper: Option<ScalarValue>) {
-        narrow_one(&mut self.lower, lower.map(below_zeros), std::cmp::Ordering::Greater);
-        narrow_one(&mut self.upper, upper.map(above_zeros), std::cmp::Ordering::Less);
+        narrow_one(
+            &mut self.lower,
+            lower.map(below_zeros),
+            std::cmp::Ordering::Greater,
+        );
+        narrow_one(
+            &mut self.upper,
+            upper.map(above_zeros),
+            std::cmp::Ordering::Less,
+        );
     }
 
     /// Bounds that contradict each other are none.
     pub(crate) fn drop_inverted(&mut self) {
         if let (Some(lower), Some(upper)) = (&self.lower, &self.upper)
-            && !matches!(lower.partial_cmp(upper), Some(std::cmp::Ordering::Less | std::cmp::Ordering::Equal))
+            && !matches!(
+                lower.partial_cmp(upper),
+                Some(std::cmp::Ordering::Less | std::cmp::Ordering::Equal)
+            )
             && !(is_zero(lower) && is_zero(upper))
         {
             self.lower = None;
@@ -66,10 +77,17 @@ impl Bounds {
 }
 
 fn is_zero(value: &ScalarValue) -> bool {
-    matches!(value, ScalarValue::Float32(Some(0.0)) | ScalarValue::Float64(Some(0.0)))
+    matches!(
+        value,
+        ScalarValue::Float32(Some(0.0)) | ScalarValue::Float64(Some(0.0))
+    )
 }
 
-fn narrow_one(known: &mut Option<ScalarValue>, other: Option<ScalarValue>, tighter: std::cmp::Ordering) {
+fn narrow_one(
+    known: &mut Option<ScalarValue>,
+    other: Option<ScalarValue>,
+    tighter: std::cmp::Ordering,
+) {
     let Some(other) = other else { return };
     let replace = match known {
         None => true,
@@ -94,19 +112,31 @@ fn derive(manifest: &DecodedManifest, column: &TableColumn) -> ColumnBounds {
     let mut buckets: Vec<Buckets> = partitions
         .iter()
         .filter(|field| matches!(field.transform, Transform::Bucket(_)))
-        .map(|field| Buckets { transform: field.transform, source: field.source.clone(), numbers: Vec::new() })
+        .map(|field| Buckets {
+            transform: field.transform,
+            source: field.source.clone(),
+            numbers: Vec::new(),
+        })
         .collect();
     for entry in &manifest.entries {
         let file = entry.data_file();
         let id = column.field_id;
-        let mut bounds = Bounds { nulls: file.null_value_counts().get(&id).copied(), ..Bounds::default() };
+        let mut bounds = Bounds {
+            nulls: file.null_value_counts().get(&id).copied(),
+            ..Bounds::default()
+        };
         // NaN is no bound, yet larger than all numbers in SQL: bounds of a column that may hold it hold for less
         // than all of its values.
         let may_be_nan = matches!(column.arrow, DataType::Float32 | DataType::Float64)
             && file.nan_value_counts().get(&id) != Some(&0);
         if !may_be_nan {
-            let of = |datum: Option<&Datum>| datum.and_then(|d| scalar(d.literal(), d.data_type(), &column.arrow));
-            bounds.narrow(of(file.lower_bounds().get(&id)), of(file.upper_bounds().get(&id)));
+            let of = |datum: Option<&Datum>| {
+                datum.and_then(|d| scalar(d.literal(), d.data_type(), &column.arrow))
+            };
+            bounds.narrow(
+                of(file.lower_bounds().get(&id)),
+                of(file.upper_bounds().get(&id)),
+            );
         }
         bounds.drop_inverted();
         let mut known = bounds.clone();
@@ -114,7 +144,13 @@ fn derive(manifest: &DecodedManifest, column: &TableColumn) -> ColumnBounds {
         for field in partitions {
             let value = partition_value(file.partition().fields().get(field.position));
             let Some(value) = value else { continue };
-            narrow_by_partition(&mut bounds, field, value, &column.arrow, file.record_count());
+            narrow_by_partition(
+                &mut bounds,
+                field,
+                value,
+                &column.arrow,
+                file.record_count(),
+            );
             if field.transform == Transform::Identity {
                 let exact = value.and_then(|v| scalar(v, &field.source, &column.arrow));
                 known.lower = known.lower.or_else(|| exact.clone());
@@ -136,7 +172,11 @@ fn derive(manifest: &DecodedManifest, column: &TableColumn) -> ColumnBounds {
     }
     // A value that could not be looked at leaves its column short: such buckets are not used.
     buckets.retain(|buckets| buckets.numbers.len() == manifest.entries.len());
-    let null_counts: UInt64Array = raw.iter().zip(&all).map(|(raw, all)| all.nulls.or(raw.nulls)).collect();
+    let null_counts: UInt64Array = raw
+        .iter()
+        .zip(&all)
+        .map(|(raw, all)| all.nulls.or(raw.nulls))
+        .collect();
     ColumnBounds {
         lower: array(all.iter().map(|b| b.lower.as_ref()), &column.arrow),
         upper: array(all.iter().map(|b| b.upper.as_ref()), &column.arrow),
@@ -173,21 +213,36 @@ fn narrow_by_partition(
             bounds.nulls = Some(0);
             let of = |v: Option<PrimitiveLiteral>| v.and_then(|v| scalar(&v, &field.source, arrow));
             bounds.narrow(
-                of(transform_bounds::lower(&field.transform, &field.source, value)),
-                of(transform_bounds::upper(&field.transform, &field.source, value)),
+                of(transform_bounds::lower(
+                    &field.transform,
+                    &field.source,
+                    value,
+                )),
+                of(transform_bounds::upper(
+                    &field.transform,
+                    &field.source,
+                    value,
+                )),
             );
         }
     }
 }
 
 /// Values as an array of `data_type`, null where there is none.
-pub(crate) fn array<'a>(values: impl Iterator<Item = Option<&'a ScalarValue>>, data_type: &DataType) -> ArrayRef {
+pub(crate) fn array<'a>(
+    values: impl Iterator<Item = Option<&'a ScalarValue>>,
+    data_type: &DataType,
+) -> ArrayRef {
     let values: Vec<Option<&ScalarValue>> = values.collect();
     let length = values.len();
     let null = ScalarValue::try_from(data_type).unwrap_or(ScalarValue::Null);
-    ScalarValue::iter_to_array(values.into_iter().map(|value| value.cloned().unwrap_or_else(|| null.clone())))
-        // An empty list, or a type that scalars do not have: nothing is known.
-        .unwrap_or_else(|_| arrow::array::new_null_array(data_type, length))
+    ScalarValue::iter_to_array(
+        values
+            .into_iter()
+            .map(|value| value.cloned().unwrap_or_else(|| null.clone())),
+    )
+    // An empty list, or a type that scalars do not have: nothing is known.
+    .unwrap_or_else(|_| arrow::array::new_null_array(data_type, length))
 }
 
 impl ColumnBounds {
@@ -209,15 +264,19 @@ impl ColumnBounds {
     /// For each file: `false` if none of `values` is in it, null if that is unknown.
     pub(crate) fn contained(&self, values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
         let by_bounds = self.outside_bounds(values);
-        let by_bucket: Vec<Vec<bool>> =
-            self.buckets.iter().filter_map(|buckets| buckets.without(values)).collect();
+        let by_bucket: Vec<Vec<bool>> = self
+            .buckets
+            .iter()
+            .filter_map(|buckets| buckets.without(values))
+            .collect();
         if by_bounds.is_none() && by_bucket.is_empty() {
             return None;
         }
         Some(
             (0..self.lower.len())
                 .map(|i| {
-                    let out = by_bounds.as_ref().is_some_and(|out| out[i]) || by_bucket.iter().any(|out| out[i]);
+                    let out = by_bounds.as_ref().is_some_and(|out| out[i])
+                        || by_bucket.iter().any(|out| out[i]);
                     out.then_some(false)
                 })
                 .collect(),
@@ -242,8 +301,12 @@ impl ColumnBounds {
             ) else {
                 return false;
             };
-            let first = sorted.partition_point(|value| value.partial_cmp(&lower) == Some(std::cmp::Ordering::Less));
-            sorted.get(first).is_none_or(|value| value.partial_cmp(&upper) == Some(std::cmp::Ordering::Greater))
+            let first = sorted.partition_point(|value| {
+                value.partial_cmp(&lower) == Some(std::cmp::Ordering::Less)
+            });
+            sorted
+                .get(first)
+                .is_none_or(|value| value.partial_cmp(&upper) == Some(std::cmp::Ordering::Greater))
         });
         Some(out.collect())
     }
@@ -255,13 +318,22 @@ impl Buckets {
         let hash = create_transform_function(&self.transform).ok()?;
         let mut wanted = HashSet::new();
         for value in values.iter().filter(|value| !value.is_null()) {
-            match hash.transform_literal(&datum(value, &self.source)?).ok()??.literal() {
+            match hash
+                .transform_literal(&datum(value, &self.source)?)
+                .ok()??
+                .literal()
+            {
                 PrimitiveLiteral::Int(number) => wanted.insert(*number),
                 _ => return None,
             };
         }
         // Files whose bucket is null hold nulls only, which equal nothing.
-        Some(self.numbers.iter().map(|number| number.is_none_or(|number| !wanted.contains(&number))).collect())
+        Some(
+            self.numbers
+                .iter()
+                .map(|number| number.is_none_or(|number| !wanted.contains(&number)))
+                .collect(),
+        )
     }
 }
 

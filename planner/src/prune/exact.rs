@@ -25,10 +25,20 @@ pub(crate) fn is_evaluated_by_partition(expr: &Expr) -> bool {
     // The closure never fails.
     let _ = expr.apply(|expr| {
         plain &= match expr {
-            Expr::Column(_) | Expr::Literal(..) | Expr::Not(_) | Expr::Between(_) | Expr::Like(_) => true,
+            Expr::Column(_)
+            | Expr::Literal(..)
+            | Expr::Not(_)
+            | Expr::Between(_)
+            | Expr::Like(_) => true,
             Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::IsTrue(_) | Expr::IsFalse(_) => true,
-            Expr::IsNotTrue(_) | Expr::IsNotFalse(_) | Expr::IsUnknown(_) | Expr::IsNotUnknown(_) => true,
-            Expr::InList(list) => list.list.iter().all(|item| matches!(item, Expr::Literal(..))),
+            Expr::IsNotTrue(_)
+            | Expr::IsNotFalse(_)
+            | Expr::IsUnknown(_)
+            | Expr::IsNotUnknown(_) => true,
+            Expr::InList(list) => list
+                .list
+                .iter()
+                .all(|item| matches!(item, Expr::Literal(..))),
             Expr::BinaryExpr(binary) => matches!(
                 binary.op,
                 Operator::Eq
@@ -44,7 +54,11 @@ pub(crate) fn is_evaluated_by_partition(expr: &Expr) -> bool {
             ),
             _ => false,
         };
-        Ok(if plain { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+        Ok(if plain {
+            TreeNodeRecursion::Continue
+        } else {
+            TreeNodeRecursion::Stop
+        })
     });
     plain
 }
@@ -52,14 +66,17 @@ pub(crate) fn is_evaluated_by_partition(expr: &Expr) -> bool {
 impl TableLayout {
     /// Whether the value of a column is in the partition values of files of that spec, exactly.
     pub(crate) fn has_value(&self, column: &str, spec_id: i32) -> bool {
-        self.column(column).is_some_and(|column| identity(column, spec_id).is_some())
+        self.column(column)
+            .is_some_and(|column| identity(column, spec_id).is_some())
     }
 }
 
 /// The partition field that has the column's value. Floats are left out: zeros of both signs and all the NaNs may be
 /// one partition, while a filter can tell them apart.
 fn identity(column: &TableColumn, spec_id: i32) -> Option<&PartitionColumn> {
-    column.identity_of(spec_id).filter(|_| !matches!(column.arrow, DataType::Float32 | DataType::Float64))
+    column
+        .identity_of(spec_id)
+        .filter(|_| !matches!(column.arrow, DataType::Float32 | DataType::Float64))
 }
 
 /// A conjunct of a filter, over the columns that it names.
@@ -70,27 +87,50 @@ pub(crate) struct PartitionFilter {
 }
 
 impl PartitionFilter {
-    pub(crate) fn new(expr: Arc<dyn PhysicalExpr>, columns: &BTreeSet<String>, layout: &TableLayout) -> Result<Self> {
+    pub(crate) fn new(
+        expr: Arc<dyn PhysicalExpr>,
+        columns: &BTreeSet<String>,
+        layout: &TableLayout,
+    ) -> Result<Self> {
         let fields: Vec<Field> = columns
             .iter()
-            .map(|name| layout.schema.field_with_name(name).map(|f| f.as_ref().clone().with_nullable(true)))
+            .map(|name| {
+                layout
+                    .schema
+                    .field_with_name(name)
+                    .map(|f| f.as_ref().clone().with_nullable(true))
+            })
             .collect::<Result<_, _>>()?;
         let schema = Arc::new(Schema::new(fields));
         let expr = reassign_expr_columns(expr, &schema)?;
-        Ok(Self { expr, columns: columns.iter().cloned().collect(), schema })
+        Ok(Self {
+            expr,
+            columns: columns.iter().cloned().collect(),
+            schema,
+        })
     }
 
     /// Clears `keep` for files whose partition values the filter does not keep, if the manifest's spec has them all.
-    pub(crate) fn apply(&self, manifest: &DecodedManifest, layout: &TableLayout, keep: &mut [bool]) -> Result<()> {
+    pub(crate) fn apply(
+        &self,
+        manifest: &DecodedManifest,
+        layout: &TableLayout,
+        keep: &mut [bool],
+    ) -> Result<()> {
         let mut values: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for name in &self.columns {
             let column = layout.column(name);
-            let Some((column, field)) = column.and_then(|c| Some((c, identity(c, manifest.partition_spec_id)?))) else {
+            let Some((column, field)) =
+                column.and_then(|c| Some((c, identity(c, manifest.partition_spec_id)?)))
+            else {
                 return Ok(());
             };
             let key = format!("partition:{}:{}", column.field_id, column.arrow);
             // A value that is not of the column's type leaves nothing to evaluate on.
-            match manifest.memo(&key, |manifest| partition_values(manifest, column, field)).as_ref() {
+            match manifest
+                .memo(&key, |manifest| partition_values(manifest, column, field))
+                .as_ref()
+            {
                 Some(array) => values.push(Arc::clone(array)),
                 None => return Ok(()),
             }
@@ -98,25 +138,34 @@ impl PartitionFilter {
         let options = RecordBatchOptions::new().with_row_count(Some(manifest.entries.len()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), values, &options)?;
         let kept = self.expr.evaluate(&batch)?.into_array(batch.num_rows())?;
-        let Some(kept) = kept.as_boolean_opt() else { return Ok(()) };
+        let Some(kept) = kept.as_boolean_opt() else {
+            return Ok(());
+        };
         for (keep, kept) in keep.iter_mut().zip(kept.iter()) {
             // Null is not true: such rows are filtered out.
             *keep &= kept == Some(true);
         }
         Ok(())
     }
-
 }
 
-fn partition_values(manifest: &DecodedManifest, column: &TableColumn, field: &PartitionColumn) -> Option<ArrayRef> {
+fn partition_values(
+    manifest: &DecodedManifest,
+    column: &TableColumn,
+    field: &PartitionColumn,
+) -> Option<ArrayRef> {
     let values: Vec<_> = manifest
         .entries
         .iter()
-        .map(|entry| match entry.data_file().partition().fields().get(field.position)? {
-            None => Some(None),
-            Some(Literal::Primitive(value)) => scalar(value, &field.source, &column.arrow).map(Some),
-            Some(_) => None,
-        })
+        .map(
+            |entry| match entry.data_file().partition().fields().get(field.position)? {
+                None => Some(None),
+                Some(Literal::Primitive(value)) => {
+                    scalar(value, &field.source, &column.arrow).map(Some)
+                }
+                Some(_) => None,
+            },
+        )
         .collect::<Option<_>>()?;
     let array = array(values.iter().map(Option::as_ref), &column.arrow);
     // What could not be built is all null, which would be taken for nulls.
@@ -125,9 +174,14 @@ fn partition_values(manifest: &DecodedManifest, column: &TableColumn, field: &Pa
 }
 
 /// Positions of the columns whose values are in the partition values of files of that spec.
-pub(crate) fn identity_columns(layout: &TableLayout, spec_id: i32) -> Vec<(usize, PartitionColumn)> {
+pub(crate) fn identity_columns(
+    layout: &TableLayout,
+    spec_id: i32,
+) -> Vec<(usize, PartitionColumn)> {
     let columns = layout.columns().iter().enumerate();
-    columns.filter_map(|(index, column)| Some((index, column.identity_of(spec_id)?.clone()))).collect()
+    columns
+        .filter_map(|(index, column)| Some((index, column.identity_of(spec_id)?.clone())))
+        .collect()
 }
 
 /// The value of a column for all rows of a file, by its partition values.

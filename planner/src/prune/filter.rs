@@ -31,14 +31,22 @@ pub(crate) struct PruneFilter {
 }
 
 impl PruneFilter {
-    pub(crate) fn new(filters: &[Expr], layout: &TableLayout, props: &ExecutionProps) -> Result<Self> {
+    pub(crate) fn new(
+        filters: &[Expr],
+        layout: &TableLayout,
+        props: &ExecutionProps,
+    ) -> Result<Self> {
         let df_schema = DFSchema::try_from(Arc::clone(&layout.schema))?;
         let mut physical: Vec<Arc<dyn PhysicalExpr>> = Vec::new();
         let mut by_partition = Vec::new();
         let mut columns = BTreeSet::new();
         for filter in filters.iter().flat_map(split_conjunction) {
             let filter = unqualified(filter.clone())?;
-            let names: BTreeSet<String> = filter.column_refs().into_iter().map(|c| c.name.clone()).collect();
+            let names: BTreeSet<String> = filter
+                .column_refs()
+                .into_iter()
+                .map(|c| c.name.clone())
+                .collect();
             if !names.is_empty() && is_evaluated_by_partition(&filter) {
                 let expr = create_physical_expr(&filter, &df_schema, props)?;
                 by_partition.push(PartitionFilter::new(expr, &names, layout)?);
@@ -52,9 +60,15 @@ impl PruneFilter {
             // A predicate that cannot be used for pruning is no error of the query.
             PruningPredicate::try_new(conjunction(physical), Arc::clone(&layout.schema))
                 .ok()
-                .filter(|predicate| !predicate.always_true() || !predicate.literal_guarantees().is_empty())
+                .filter(|predicate| {
+                    !predicate.always_true() || !predicate.literal_guarantees().is_empty()
+                })
         };
-        Ok(Self { predicate, columns, by_partition })
+        Ok(Self {
+            predicate,
+            columns,
+            by_partition,
+        })
     }
 
     /// Names of the columns that the filters mention.
@@ -65,22 +79,36 @@ impl PruneFilter {
     /// For each container: whether it may hold rows that the filter keeps.
     pub(crate) fn may_match(&self, bounds: &BoundsByName, rows: ArrayRef) -> Vec<bool> {
         let containers = rows.len();
-        let Some(predicate) = &self.predicate else { return vec![true; containers] };
+        let Some(predicate) = &self.predicate else {
+            return vec![true; containers];
+        };
         // What cannot be evaluated may match.
-        predicate.prune(&Known { bounds, rows }).unwrap_or_else(|_| vec![true; containers])
+        predicate
+            .prune(&Known { bounds, rows })
+            .unwrap_or_else(|_| vec![true; containers])
     }
 
     /// For each file of a manifest: whether it may hold rows that the filter keeps.
-    pub(crate) fn prune_files(&self, manifest: &DecodedManifest, layout: &TableLayout) -> Result<Vec<bool>> {
+    pub(crate) fn prune_files(
+        &self,
+        manifest: &DecodedManifest,
+        layout: &TableLayout,
+    ) -> Result<Vec<bool>> {
         let rows = manifest.memo("rows", |manifest| {
-            manifest.entries.iter().map(|e| Some(e.data_file().record_count())).collect::<UInt64Array>()
+            manifest
+                .entries
+                .iter()
+                .map(|e| Some(e.data_file().record_count()))
+                .collect::<UInt64Array>()
         });
         let bounds: BoundsByName = match self.predicate {
             None => BoundsByName::new(),
             Some(_) => self
                 .columns
                 .iter()
-                .filter_map(|name| Some((name.clone(), column_bounds(manifest, layout.column(name)?))))
+                .filter_map(|name| {
+                    Some((name.clone(), column_bounds(manifest, layout.column(name)?)))
+                })
                 .collect(),
         };
         let mut keep = self.may_match(&bounds, rows as ArrayRef);
@@ -95,9 +123,9 @@ impl PruneFilter {
 pub(crate) fn unqualified(expr: Expr) -> Result<Expr> {
     use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
     expr.transform(|expr| match expr {
-        Expr::Column(column) if column.relation.is_some() => {
-            Ok(Transformed::yes(Expr::Column(Column::new_unqualified(column.name))))
-        }
+        Expr::Column(column) if column.relation.is_some() => Ok(Transformed::yes(Expr::Column(
+            Column::new_unqualified(column.name),
+        ))),
         other => Ok(Transformed::no(other)),
     })
     .data()
@@ -111,11 +139,15 @@ struct Known<'a> {
 
 impl PruningStatistics for Known<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.bounds.get(&column.name).map(|bounds| Arc::clone(&bounds.lower))
+        self.bounds
+            .get(&column.name)
+            .map(|bounds| Arc::clone(&bounds.lower))
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.bounds.get(&column.name).map(|bounds| Arc::clone(&bounds.upper))
+        self.bounds
+            .get(&column.name)
+            .map(|bounds| Arc::clone(&bounds.upper))
     }
 
     fn num_containers(&self) -> usize {
@@ -123,7 +155,9 @@ impl PruningStatistics for Known<'_> {
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
-        self.bounds.get(&column.name).map(|bounds| Arc::clone(&bounds.null_counts))
+        self.bounds
+            .get(&column.name)
+            .map(|bounds| Arc::clone(&bounds.null_counts))
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {

@@ -14,10 +14,16 @@ use super::transform_bounds;
 use super::values::scalar;
 
 /// For each manifest: whether it may list files with rows that the filter keeps.
-pub(crate) fn prune_manifests(filter: &PruneFilter, manifests: &[&ManifestFile], layout: &TableLayout) -> Vec<bool> {
+pub(crate) fn prune_manifests(
+    filter: &PruneFilter,
+    manifests: &[&ManifestFile],
+    layout: &TableLayout,
+) -> Vec<bool> {
     let mut bounds: BTreeMap<String, Vec<Bounds>> = BTreeMap::new();
     for name in filter.columns() {
-        let Some(column) = layout.column(name) else { continue };
+        let Some(column) = layout.column(name) else {
+            continue;
+        };
         if column.partitions.is_empty() {
             continue;
         }
@@ -26,7 +32,10 @@ pub(crate) fn prune_manifests(filter: &PruneFilter, manifests: &[&ManifestFile],
             .map(|manifest| {
                 let mut bounds = Bounds::default();
                 for field in column.partitions_of(manifest.partition_spec_id) {
-                    let summary = manifest.partitions.as_ref().and_then(|all| all.get(field.position));
+                    let summary = manifest
+                        .partitions
+                        .as_ref()
+                        .and_then(|all| all.get(field.position));
                     if let Some(summary) = summary {
                         narrow_by_summary(&mut bounds, field, summary, &column.arrow);
                     }
@@ -49,26 +58,38 @@ pub(crate) fn prune_manifests(filter: &PruneFilter, manifests: &[&ManifestFile],
     filter.may_match(&bounds, rows)
 }
 
-fn narrow_by_summary(bounds: &mut Bounds, field: &PartitionColumn, summary: &FieldSummary, arrow: &DataType) {
+fn narrow_by_summary(
+    bounds: &mut Bounds,
+    field: &PartitionColumn,
+    summary: &FieldSummary,
+    arrow: &DataType,
+) {
     if matches!(field.transform, Transform::Void | Transform::Unknown) {
         return;
     }
     if !summary.contains_null {
         bounds.nulls = Some(0);
-    } else if summary.lower_bound.is_none() && summary.upper_bound.is_none() && summary.contains_nan == Some(false) {
+    } else if summary.lower_bound.is_none()
+        && summary.upper_bound.is_none()
+        && summary.contains_nan == Some(false)
+    {
         bounds.nulls = Some(1);
     }
-    let may_be_nan =
-        matches!(arrow, DataType::Float32 | DataType::Float64) && summary.contains_nan != Some(false);
+    let may_be_nan = matches!(arrow, DataType::Float32 | DataType::Float64)
+        && summary.contains_nan != Some(false);
     if may_be_nan {
         return;
     }
     let value = |bytes: Option<&[u8]>| {
         let bytes = bytes?;
-        Datum::try_from_bytes(bytes, field.result.clone()).ok().map(|datum| datum.literal().clone())
+        Datum::try_from_bytes(bytes, field.result.clone())
+            .ok()
+            .map(|datum| datum.literal().clone())
     };
-    let lower = value(summary.lower_bound.as_ref().map(|b| b.as_ref())).and_then(|p| transform_bounds::lower(&field.transform, &field.source, &p));
-    let upper = value(summary.upper_bound.as_ref().map(|b| b.as_ref())).and_then(|p| transform_bounds::upper(&field.transform, &field.source, &p));
+    let lower = value(summary.lower_bound.as_ref().map(|b| b.as_ref()))
+        .and_then(|p| transform_bounds::lower(&field.transform, &field.source, &p));
+    let upper = value(summary.upper_bound.as_ref().map(|b| b.as_ref()))
+        .and_then(|p| transform_bounds::upper(&field.transform, &field.source, &p));
     bounds.narrow(
         lower.and_then(|v| scalar(&v, &field.source, arrow)),
         upper.and_then(|v| scalar(&v, &field.source, arrow)),

@@ -41,7 +41,9 @@ impl TableColumn {
 
     /// The field of that spec whose value is the column's own.
     pub(crate) fn identity_of(&self, spec_id: i32) -> Option<&PartitionColumn> {
-        self.partitions_of(spec_id).iter().find(|field| field.transform == Transform::Identity)
+        self.partitions_of(spec_id)
+            .iter()
+            .find(|field| field.transform == Transform::Identity)
     }
 }
 
@@ -59,7 +61,11 @@ impl TableLayout {
     pub(crate) fn new(table: &PinnedTable) -> iceberg::Result<Self> {
         let metadata = table.metadata();
         let specs: Vec<&PartitionSpec> = metadata.partition_specs_iter().map(Arc::as_ref).collect();
-        Self::of_specs(&table.schema(), &specs, metadata.default_partition_spec_id())
+        Self::of_specs(
+            &table.schema(),
+            &specs,
+            metadata.default_partition_spec_id(),
+        )
     }
 
     pub(crate) fn of_specs(
@@ -83,13 +89,24 @@ impl TableLayout {
                 partitions: HashMap::new(),
             })
             .collect();
-        let by_id: HashMap<i32, usize> = columns.iter().enumerate().map(|(i, c)| (c.field_id, i)).collect();
+        let by_id: HashMap<i32, usize> = columns
+            .iter()
+            .enumerate()
+            .map(|(i, c)| (c.field_id, i))
+            .collect();
         for spec in specs {
             for (position, field) in spec.fields().iter().enumerate() {
                 // The source of an old spec's field may be dropped by now, or nested: no filter names it.
-                let Some(column) = by_id.get(&field.source_id).map(|i| &mut columns[*i]) else { continue };
-                let Some(source) = column.primitive.clone() else { continue };
-                let result = match field.transform.result_type(&Type::Primitive(source.clone())) {
+                let Some(column) = by_id.get(&field.source_id).map(|i| &mut columns[*i]) else {
+                    continue;
+                };
+                let Some(source) = column.primitive.clone() else {
+                    continue;
+                };
+                let result = match field
+                    .transform
+                    .result_type(&Type::Primitive(source.clone()))
+                {
                     Ok(Type::Primitive(result)) => result,
                     _ => continue,
                 };
@@ -98,11 +115,26 @@ impl TableLayout {
                     .partitions
                     .entry(spec.spec_id())
                     .or_default()
-                    .push(PartitionColumn { position, transform, source, result });
+                    .push(PartitionColumn {
+                        position,
+                        transform,
+                        source,
+                        result,
+                    });
             }
         }
-        let by_name = arrow.fields().iter().enumerate().map(|(i, field)| (field.name().clone(), i)).collect();
-        Ok(Self { schema: arrow, columns, by_name, default_spec })
+        let by_name = arrow
+            .fields()
+            .iter()
+            .enumerate()
+            .map(|(i, field)| (field.name().clone(), i))
+            .collect();
+        Ok(Self {
+            schema: arrow,
+            columns,
+            by_name,
+            default_spec,
+        })
     }
 
     pub(crate) fn column(&self, name: &str) -> Option<&TableColumn> {
@@ -116,7 +148,10 @@ impl TableLayout {
     /// Whether a partition field of the current spec derives from the column.
     pub(crate) fn is_partitioned_by(&self, name: &str) -> bool {
         self.column(name).is_some_and(|column| {
-            column.partitions_of(self.default_spec).iter().any(|field| field.transform != Transform::Void)
+            column
+                .partitions_of(self.default_spec)
+                .iter()
+                .any(|field| field.transform != Transform::Void)
         })
     }
 }

@@ -1,35 +1,49 @@
 //! Filters in a form that bounds can be held against.
 //!
-//! DataFusion's pruning compares columns with literals. Some filters say the same about a column in other words; here
-//! they are put so. The outcome is used for pruning only, so it may say less than the filter, never more.
+//! DataFusion's pruning compares columns with literals. Some filters say something of a column in other words; here
+//! they are put so. The outcome is used for pruning only: it may hold for more rows than the filter, never for fewer.
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::Like;
-use datafusion::logical_expr::{Expr, lit};
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator, lit};
 use datafusion::scalar::ScalarValue;
 
 use super::transform_bounds::after_prefix;
 
-/// `s LIKE 'ab%'` as `s >= 'ab' AND s < 'ac'`.
+const MICROS_PER_SECOND: i64 = 1_000_000;
+
+/// The filter, with conjuncts and disjuncts put as comparisons of columns where that is possible. Only these are
+/// looked into, since below a NOT "more rows" would become fewer.
 pub(crate) fn prunable(expr: Expr) -> Result<Expr> {
-    expr.transform(|expr| match &expr {
-        Expr::Like(like) => Ok(prefix_range(like).map_or_else(|| Transformed::no(expr.clone()), Transformed::yes)),
-        _ => Ok(Transformed::no(expr)),
+    Ok(match expr {
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: op @ (Operator::And | Operator::Or),
+            right,
+        }) => Expr::BinaryExpr(BinaryExpr {
+            left: Box::new(prunable(*left)?),
+            op,
+            right: Box::new(prunable(*right)?),
+        }),
+        Expr::Like(like) => prefix_range(&like).unwrap_or(Expr::Like(like)),
+        Expr::BinaryExpr(comparison) => {
+            truncated_time(&comparison).unwrap_or(Expr::BinaryExpr(comparison))
+        }
+        other => other,
     })
-    .data()
 }
 
+/// `s LIKE 'ab%'` as `s >= 'ab' AND s < 'ac'`.
 fn prefix_range(like: &Like) -> Option<Expr> {
-    // Inside NOT a range that is wider than the pattern would rule out too much.
     if like.negated || like.case_insensitive || like.escape_char.is_some() {
         return None;
     }
-    let Expr::Literal(pattern, _) = like.pattern.as_ref() else { return None };
+    let Expr::Literal(pattern, _) = like.pattern.as_ref() else {
+        return None;
+    };
     let text = pattern.try_as_str().flatten()?;
-    let prefix = text.strip_suffix('%')?;
-    // Only then is the range the pattern's very meaning.
-    if prefix.is_empty() || prefix.contains(['%', '_', '\\']) {
+    let prefix = &text[..text.find(['%', '_', '\\'])?];
+    if prefix.is_empty() {
         return None;
     }
     let literal = |s: String| match pattern {
@@ -37,24 +51,117 @@ fn prefix_range(like: &Like) -> Option<Expr> {
         ScalarValue::LargeUtf8(_) => lit(ScalarValue::LargeUtf8(Some(s))),
         _ => lit(ScalarValue::Utf8(Some(s))),
     };
-    let from = like.expr.as_ref().clone().gt_eq(literal(prefix.to_string()));
-    let to = like.expr.as_ref().clone().lt(literal(after_prefix(prefix)?));
+    let from = like
+        .expr
+        .as_ref()
+        .clone()
+        .gt_eq(literal(prefix.to_string()));
+    let to = like
+        .expr
+        .as_ref()
+        .clone()
+        .lt(literal(after_prefix(prefix)?));
     Some(from.and(to))
+}
+
+/// `date_trunc('day', ts) = t` as `ts >= t AND ts < t + 1 day`, and so for the other comparisons: what is truncated
+/// is no larger than it was, and smaller by less than a unit.
+fn truncated_time(comparison: &BinaryExpr) -> Option<Expr> {
+    let (function, op, literal) = match (comparison.left.as_ref(), comparison.right.as_ref()) {
+        (Expr::ScalarFunction(function), Expr::Literal(literal, _)) => {
+            (function, comparison.op, literal)
+        }
+        (Expr::Literal(literal, _), Expr::ScalarFunction(function)) => {
+            (function, comparison.op.swap()?, literal)
+        }
+        _ => return None,
+    };
+    let [Expr::Literal(unit, _), column @ Expr::Column(_)] = function.args.as_slice() else {
+        return None;
+    };
+    if function.name() != "date_trunc" {
+        return None;
+    }
+    let ScalarValue::TimestampMicrosecond(Some(at), zone) = literal else {
+        return None;
+    };
+    // Days of a zone are not all of one length; those of UTC are, and all our timestamps are of UTC or of no zone.
+    if zone
+        .as_deref()
+        .is_some_and(|zone| zone != "UTC" && zone != "+00:00")
+    {
+        return None;
+    }
+    let end = at.checked_add(longest_unit_micros(
+        &unit.try_as_str().flatten()?.to_lowercase(),
+    )?)?;
+    let time = |at| lit(ScalarValue::TimestampMicrosecond(Some(at), zone.clone()));
+    let column = || column.clone();
+    Some(match op {
+        Operator::Eq => column().gt_eq(time(*at)).and(column().lt(time(end))),
+        Operator::Gt => column().gt(time(*at)),
+        Operator::GtEq => column().gt_eq(time(*at)),
+        Operator::Lt | Operator::LtEq => column().lt(time(end)),
+        _ => return None,
+    })
+}
+
+/// The length of a unit of time; of months, quarters and years the longest there are.
+fn longest_unit_micros(unit: &str) -> Option<i64> {
+    let seconds = match unit {
+        "second" => 1,
+        "minute" => 60,
+        "hour" => 3600,
+        "day" => 86_400,
+        "week" => 7 * 86_400,
+        "month" => 31 * 86_400,
+        "quarter" => 92 * 86_400,
+        "year" => 366 * 86_400,
+        _ => return None,
+    };
+    Some(seconds * MICROS_PER_SECOND)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::logical_expr::col;
+    use datafusion::functions::expr_fn::date_trunc;
+    use datafusion::logical_expr::{col, not};
+
+    fn put(expr: Expr) -> String {
+        prunable(expr).expect("it is put so").to_string()
+    }
 
     #[test]
     fn a_prefix_is_a_range() {
-        let like = |pattern: &str| prunable(col("s").like(lit(pattern))).expect("it is put so").to_string();
+        let like = |pattern: &str| put(col("s").like(lit(pattern)));
         assert_eq!(like("ab%"), "s >= Utf8(\"ab\") AND s < Utf8(\"ac\")");
-        for pattern in ["%", "%b", "a_%", "a\\%%", "ab", "a%b%"] {
+        assert_eq!(like("a_%"), "s >= Utf8(\"a\") AND s < Utf8(\"b\")");
+        assert_eq!(like("a%b%"), "s >= Utf8(\"a\") AND s < Utf8(\"b\")");
+        for pattern in ["%", "%b", "_a", "\\%a%", "ab"] {
             assert!(like(pattern).contains("LIKE"), "{pattern}");
         }
-        let negated = prunable(col("s").not_like(lit("ab%"))).expect("it stays").to_string();
-        assert_eq!(negated, "s NOT LIKE Utf8(\"ab%\")");
+        assert_eq!(
+            put(col("s").not_like(lit("ab%"))),
+            "s NOT LIKE Utf8(\"ab%\")"
+        );
+        assert!(put(not(col("s").like(lit("ab%")))).contains("LIKE"));
+    }
+
+    #[test]
+    fn truncated_times_are_ranges() {
+        let day = 86_400 * MICROS_PER_SECOND;
+        let time = |at| lit(ScalarValue::TimestampMicrosecond(Some(at), None));
+        let truncated = || date_trunc(lit("day"), col("ts"));
+        assert_eq!(
+            put(truncated().eq(time(day))),
+            put(col("ts").gt_eq(time(day)).and(col("ts").lt(time(2 * day))))
+        );
+        assert_eq!(
+            put(truncated().lt_eq(time(day))),
+            put(col("ts").lt(time(2 * day)))
+        );
+        assert_eq!(put(time(day).lt(truncated())), put(col("ts").gt(time(day))));
+        assert!(put(truncated().not_eq(time(day))).contains("date_trunc"));
     }
 }

@@ -16,7 +16,11 @@ const MICROS_PER_DAY: i64 = 86_400_000_000;
 const MICROS_PER_HOUR: i64 = 3_600_000_000;
 
 /// The smallest value of the column (of type `source`) whose transform is `p` or more.
-pub(crate) fn lower(transform: &Transform, source: &PrimitiveType, p: &PrimitiveLiteral) -> Option<PrimitiveLiteral> {
+pub(crate) fn lower(
+    transform: &Transform,
+    source: &PrimitiveType,
+    p: &PrimitiveLiteral,
+) -> Option<PrimitiveLiteral> {
     match (transform, p) {
         (Transform::Identity, p) => Some(p.clone()),
         (Transform::Truncate(_), p) => Some(p.clone()),
@@ -31,16 +35,30 @@ pub(crate) fn lower(transform: &Transform, source: &PrimitiveType, p: &Primitive
 }
 
 /// The largest value of the column (of type `source`) whose transform is `p` or less.
-pub(crate) fn upper(transform: &Transform, source: &PrimitiveType, p: &PrimitiveLiteral) -> Option<PrimitiveLiteral> {
+pub(crate) fn upper(
+    transform: &Transform,
+    source: &PrimitiveType,
+    p: &PrimitiveLiteral,
+) -> Option<PrimitiveLiteral> {
     match (transform, p) {
         (Transform::Identity, p) => Some(p.clone()),
-        (Transform::Truncate(w), L::Int(p)) => Some(L::Int(p.saturating_add(i32::try_from(*w).ok()?.checked_sub(1)?))),
-        (Transform::Truncate(w), L::Long(p)) => Some(L::Long(p.saturating_add(i64::from(*w).checked_sub(1)?))),
-        (Transform::Truncate(w), L::Int128(p)) => Some(L::Int128(p.saturating_add(i128::from(*w).checked_sub(1)?))),
+        (Transform::Truncate(w), L::Int(p)) => Some(L::Int(
+            p.saturating_add(i32::try_from(*w).ok()?.checked_sub(1)?),
+        )),
+        (Transform::Truncate(w), L::Long(p)) => {
+            Some(L::Long(p.saturating_add(i64::from(*w).checked_sub(1)?)))
+        }
+        (Transform::Truncate(w), L::Int128(p)) => {
+            Some(L::Int128(p.saturating_add(i128::from(*w).checked_sub(1)?)))
+        }
         // A value shorter than the width is whole.
-        (Transform::Truncate(w), L::String(p)) if p.chars().count() < *w as usize => Some(L::String(p.clone())),
+        (Transform::Truncate(w), L::String(p)) if p.chars().count() < *w as usize => {
+            Some(L::String(p.clone()))
+        }
         (Transform::Truncate(_), L::String(p)) => after_prefix(p).map(L::String),
-        (Transform::Truncate(w), L::Binary(p)) if p.len() < *w as usize => Some(L::Binary(p.clone())),
+        (Transform::Truncate(w), L::Binary(p)) if p.len() < *w as usize => {
+            Some(L::Binary(p.clone()))
+        }
         (Transform::Truncate(_), L::Binary(p)) => after_bytes(p).map(L::Binary),
         (Transform::Year | Transform::Month | Transform::Day | Transform::Hour, L::Int(p)) => {
             match unit_start(transform, source, i64::from(*p) + 1)? {
@@ -57,7 +75,10 @@ pub(crate) fn upper(transform: &Transform, source: &PrimitiveType, p: &Primitive
 fn unit_start(transform: &Transform, source: &PrimitiveType, p: i64) -> Option<PrimitiveLiteral> {
     let days = match transform {
         Transform::Year => first_day(1970i64.checked_add(p)?, 1)?,
-        Transform::Month => first_day(1970i64.checked_add(p.div_euclid(12))?, p.rem_euclid(12) as u32 + 1)?,
+        Transform::Month => first_day(
+            1970i64.checked_add(p.div_euclid(12))?,
+            p.rem_euclid(12) as u32 + 1,
+        )?,
         Transform::Day => p,
         Transform::Hour => {
             return match source {
@@ -71,7 +92,9 @@ fn unit_start(transform: &Transform, source: &PrimitiveType, p: i64) -> Option<P
     };
     match source {
         PrimitiveType::Date => Some(L::Int(i32::try_from(days).ok()?)),
-        PrimitiveType::Timestamp | PrimitiveType::Timestamptz => Some(L::Long(days.checked_mul(MICROS_PER_DAY)?)),
+        PrimitiveType::Timestamp | PrimitiveType::Timestamptz => {
+            Some(L::Long(days.checked_mul(MICROS_PER_DAY)?))
+        }
         _ => None,
     }
 }
@@ -122,23 +145,45 @@ mod tests {
         source: P,
         p: PrimitiveLiteral,
     ) -> (Option<PrimitiveLiteral>, Option<PrimitiveLiteral>) {
-        (lower(&transform, &source, &p), upper(&transform, &source, &p))
+        (
+            lower(&transform, &source, &p),
+            upper(&transform, &source, &p),
+        )
     }
 
     #[test]
     fn identity_is_the_value() {
-        assert_eq!(bounds(Transform::Identity, P::Int, L::Int(5)), (Some(L::Int(5)), Some(L::Int(5))));
+        assert_eq!(
+            bounds(Transform::Identity, P::Int, L::Int(5)),
+            (Some(L::Int(5)), Some(L::Int(5)))
+        );
     }
 
     #[test]
     fn truncated_numbers_span_a_width() {
         // truncate(10) of 40..=49 is 40, of -10..=-1 is -10.
-        assert_eq!(bounds(Transform::Truncate(10), P::Int, L::Int(40)), (Some(L::Int(40)), Some(L::Int(49))));
-        assert_eq!(bounds(Transform::Truncate(10), P::Int, L::Int(-10)), (Some(L::Int(-10)), Some(L::Int(-1))));
-        assert_eq!(bounds(Transform::Truncate(10), P::Long, L::Long(-20)), (Some(L::Long(-20)), Some(L::Long(-11))));
+        assert_eq!(
+            bounds(Transform::Truncate(10), P::Int, L::Int(40)),
+            (Some(L::Int(40)), Some(L::Int(49)))
+        );
+        assert_eq!(
+            bounds(Transform::Truncate(10), P::Int, L::Int(-10)),
+            (Some(L::Int(-10)), Some(L::Int(-1)))
+        );
+        assert_eq!(
+            bounds(Transform::Truncate(10), P::Long, L::Long(-20)),
+            (Some(L::Long(-20)), Some(L::Long(-11)))
+        );
         // decimal(9,2): truncate(50) of 10.65 (unscaled 1065) is 10.50 (unscaled 1050); the last of it is 10.99.
         assert_eq!(
-            bounds(Transform::Truncate(50), P::Decimal { precision: 9, scale: 2 }, L::Int128(1050)),
+            bounds(
+                Transform::Truncate(50),
+                P::Decimal {
+                    precision: 9,
+                    scale: 2
+                },
+                L::Int128(1050)
+            ),
             (Some(L::Int128(1050)), Some(L::Int128(1099)))
         );
         assert_eq!(
@@ -160,9 +205,18 @@ mod tests {
             (Some(string("ab")), Some(string("ab")))
         );
         // The width counts characters, and the largest one cannot be followed by a larger one.
-        assert_eq!(upper(&Transform::Truncate(2), &P::String, &string("é\u{10FFFF}")), Some(string("ê")));
-        assert_eq!(upper(&Transform::Truncate(1), &P::String, &string("\u{10FFFF}")), None);
-        assert_eq!(upper(&Transform::Truncate(1), &P::String, &string("\u{D7FF}")), Some(string("\u{E000}")));
+        assert_eq!(
+            upper(&Transform::Truncate(2), &P::String, &string("é\u{10FFFF}")),
+            Some(string("ê"))
+        );
+        assert_eq!(
+            upper(&Transform::Truncate(1), &P::String, &string("\u{10FFFF}")),
+            None
+        );
+        assert_eq!(
+            upper(&Transform::Truncate(1), &P::String, &string("\u{D7FF}")),
+            Some(string("\u{E000}"))
+        );
         assert_eq!(
             bounds(Transform::Truncate(2), P::Binary, L::Binary(vec![1, 255])),
             (Some(L::Binary(vec![1, 255])), Some(L::Binary(vec![2])))
@@ -175,15 +229,27 @@ mod tests {
         let start = 19723 * MICROS_PER_DAY;
         assert_eq!(
             bounds(Transform::Day, P::Timestamp, L::Int(19723)),
-            (Some(L::Long(start)), Some(L::Long(start + MICROS_PER_DAY - 1)))
+            (
+                Some(L::Long(start)),
+                Some(L::Long(start + MICROS_PER_DAY - 1))
+            )
         );
         assert_eq!(
             bounds(Transform::Hour, P::Timestamptz, L::Int(473_352)),
-            (Some(L::Long(start)), Some(L::Long(start + MICROS_PER_HOUR - 1)))
+            (
+                Some(L::Long(start)),
+                Some(L::Long(start + MICROS_PER_HOUR - 1))
+            )
         );
         // January has 31 days, 2024 has 366.
-        assert_eq!(bounds(Transform::Month, P::Date, L::Int(648)), (Some(L::Int(19723)), Some(L::Int(19723 + 30))));
-        assert_eq!(bounds(Transform::Year, P::Date, L::Int(54)), (Some(L::Int(19723)), Some(L::Int(19723 + 365))));
+        assert_eq!(
+            bounds(Transform::Month, P::Date, L::Int(648)),
+            (Some(L::Int(19723)), Some(L::Int(19723 + 30)))
+        );
+        assert_eq!(
+            bounds(Transform::Year, P::Date, L::Int(54)),
+            (Some(L::Int(19723)), Some(L::Int(19723 + 365)))
+        );
     }
 
     #[test]
@@ -195,20 +261,35 @@ mod tests {
         );
         assert_eq!(
             bounds(Transform::Day, P::Timestamp, L::Int(0)),
-            (Some(L::Long(-MICROS_PER_DAY)), Some(L::Long(MICROS_PER_DAY - 1)))
+            (
+                Some(L::Long(-MICROS_PER_DAY)),
+                Some(L::Long(MICROS_PER_DAY - 1))
+            )
         );
         // December 1969 is month -1; it begins 31 days before 1970, November 30 days earlier.
-        assert_eq!(bounds(Transform::Month, P::Date, L::Int(-1)), (Some(L::Int(-61)), Some(L::Int(-1))));
+        assert_eq!(
+            bounds(Transform::Month, P::Date, L::Int(-1)),
+            (Some(L::Int(-61)), Some(L::Int(-1)))
+        );
         // 1969 has 365 days, 1968 had 366.
-        assert_eq!(bounds(Transform::Year, P::Date, L::Int(-1)), (Some(L::Int(-731)), Some(L::Int(-1))));
+        assert_eq!(
+            bounds(Transform::Year, P::Date, L::Int(-1)),
+            (Some(L::Int(-731)), Some(L::Int(-1)))
+        );
     }
 
     #[test]
     fn other_transforms_and_types_say_nothing() {
-        assert_eq!(bounds(Transform::Bucket(16), P::Int, L::Int(3)), (None, None));
+        assert_eq!(
+            bounds(Transform::Bucket(16), P::Int, L::Int(3)),
+            (None, None)
+        );
         assert_eq!(bounds(Transform::Void, P::Int, L::Int(3)), (None, None));
         assert_eq!(bounds(Transform::Unknown, P::Int, L::Int(3)), (None, None));
         assert_eq!(bounds(Transform::Hour, P::Date, L::Int(3)), (None, None));
-        assert_eq!(bounds(Transform::Year, P::Date, L::Int(i32::MAX)), (None, None));
+        assert_eq!(
+            bounds(Transform::Year, P::Date, L::Int(i32::MAX)),
+            (None, None)
+        );
     }
 }

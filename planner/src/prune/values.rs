@@ -6,7 +6,11 @@ use iceberg::spec::{Datum, PrimitiveLiteral, PrimitiveType};
 
 /// The value as one of `target`, the type that scans give the column. `None` if it is not of a type that `target` was
 /// promoted from, or if its order says nothing (NaN).
-pub(crate) fn scalar(literal: &PrimitiveLiteral, of: &PrimitiveType, target: &DataType) -> Option<ScalarValue> {
+pub(crate) fn scalar(
+    literal: &PrimitiveLiteral,
+    of: &PrimitiveType,
+    target: &DataType,
+) -> Option<ScalarValue> {
     use PrimitiveLiteral as L;
     use PrimitiveType as P;
     if literal.is_nan() {
@@ -18,10 +22,14 @@ pub(crate) fn scalar(literal: &PrimitiveLiteral, of: &PrimitiveType, target: &Da
         (L::Int(v), P::Int | P::Long, DataType::Int64) => ScalarValue::Int64(Some(i64::from(*v))),
         (L::Long(v), P::Long, DataType::Int64) => ScalarValue::Int64(Some(*v)),
         (L::Float(v), P::Float, DataType::Float32) => ScalarValue::Float32(Some(v.0)),
-        (L::Float(v), P::Float | P::Double, DataType::Float64) => ScalarValue::Float64(Some(f64::from(v.0))),
+        (L::Float(v), P::Float | P::Double, DataType::Float64) => {
+            ScalarValue::Float64(Some(f64::from(v.0)))
+        }
         (L::Double(v), P::Double, DataType::Float64) => ScalarValue::Float64(Some(v.0)),
         (L::Int(v), P::Date, DataType::Date32) => ScalarValue::Date32(Some(*v)),
-        (L::Long(v), P::Time, DataType::Time64(TimeUnit::Microsecond)) => ScalarValue::Time64Microsecond(Some(*v)),
+        (L::Long(v), P::Time, DataType::Time64(TimeUnit::Microsecond)) => {
+            ScalarValue::Time64Microsecond(Some(*v))
+        }
         (
             L::Long(v),
             P::Timestamp | P::Timestamptz,
@@ -29,7 +37,9 @@ pub(crate) fn scalar(literal: &PrimitiveLiteral, of: &PrimitiveType, target: &Da
         ) => ScalarValue::TimestampMicrosecond(Some(*v), zone.clone()),
         (L::String(v), P::String, DataType::Utf8View) => ScalarValue::Utf8View(Some(v.clone())),
         (L::Binary(v), P::Binary, DataType::BinaryView) => ScalarValue::BinaryView(Some(v.clone())),
-        (L::Binary(v), P::Fixed(_), DataType::FixedSizeBinary(width)) if v.len() == *width as usize => {
+        (L::Binary(v), P::Fixed(_), DataType::FixedSizeBinary(width))
+            if v.len() == *width as usize =>
+        {
             ScalarValue::FixedSizeBinary(*width, Some(v.clone()))
         }
         (L::UInt128(v), P::Uuid, DataType::FixedSizeBinary(16)) => {
@@ -60,13 +70,17 @@ pub(crate) fn datum(value: &ScalarValue, of: &PrimitiveType) -> Option<Datum> {
         (S::Time64Microsecond(Some(v)), P::Time) => Datum::time_micros(*v).ok()?,
         (S::TimestampMicrosecond(Some(v), _), P::Timestamp) => Datum::timestamp_micros(*v),
         (S::TimestampMicrosecond(Some(v), _), P::Timestamptz) => Datum::timestamptz_micros(*v),
-        (S::Utf8(Some(v)) | S::Utf8View(Some(v)) | S::LargeUtf8(Some(v)), P::String) => Datum::string(v),
+        (S::Utf8(Some(v)) | S::Utf8View(Some(v)) | S::LargeUtf8(Some(v)), P::String) => {
+            Datum::string(v)
+        }
         (S::Binary(Some(v)) | S::BinaryView(Some(v)) | S::LargeBinary(Some(v)), P::Binary) => {
             Datum::binary(v.iter().copied())
         }
         (S::FixedSizeBinary(_, Some(v)), P::Fixed(_)) => Datum::fixed(v.iter().copied()),
         (S::FixedSizeBinary(16, Some(v)), P::Uuid) => Datum::uuid(uuid::Uuid::from_slice(v).ok()?),
-        (S::Decimal128(Some(v), _, s), P::Decimal { scale, .. }) if i64::from(*s) == i64::from(*scale) => {
+        (S::Decimal128(Some(v), _, s), P::Decimal { scale, .. })
+            if i64::from(*s) == i64::from(*scale) =>
+        {
             Datum::try_from_bytes(&v.to_be_bytes(), of.clone()).ok()?
         }
         _ => return None,
@@ -101,12 +115,25 @@ mod tests {
 
     #[test]
     fn promoted_columns_compare_with_old_bounds() {
-        assert_eq!(of(Datum::int(7), DataType::Int64), Some(ScalarValue::Int64(Some(7))));
-        assert_eq!(of(Datum::float(1.5f32), DataType::Float64), Some(ScalarValue::Float64(Some(1.5))));
-        // 12.34 as decimal(9,2), now decimal(18,2).
-        let old = PrimitiveType::Decimal { precision: 9, scale: 2 };
         assert_eq!(
-            scalar(&PrimitiveLiteral::Int128(1234), &old, &DataType::Decimal128(18, 2)),
+            of(Datum::int(7), DataType::Int64),
+            Some(ScalarValue::Int64(Some(7)))
+        );
+        assert_eq!(
+            of(Datum::float(1.5f32), DataType::Float64),
+            Some(ScalarValue::Float64(Some(1.5)))
+        );
+        // 12.34 as decimal(9,2), now decimal(18,2).
+        let old = PrimitiveType::Decimal {
+            precision: 9,
+            scale: 2,
+        };
+        assert_eq!(
+            scalar(
+                &PrimitiveLiteral::Int128(1234),
+                &old,
+                &DataType::Decimal128(18, 2)
+            ),
             Some(ScalarValue::Decimal128(Some(1234), 18, 2))
         );
     }
@@ -116,8 +143,18 @@ mod tests {
         assert_eq!(of(Datum::double(f64::NAN), DataType::Float64), None);
         assert_eq!(of(Datum::long(7i64), DataType::Int32), None);
         assert_eq!(of(Datum::string("7"), DataType::Int32), None);
-        let other_scale = PrimitiveType::Decimal { precision: 9, scale: 3 };
-        assert_eq!(scalar(&PrimitiveLiteral::Int128(1), &other_scale, &DataType::Decimal128(18, 2)), None);
+        let other_scale = PrimitiveType::Decimal {
+            precision: 9,
+            scale: 3,
+        };
+        assert_eq!(
+            scalar(
+                &PrimitiveLiteral::Int128(1),
+                &other_scale,
+                &DataType::Decimal128(18, 2)
+            ),
+            None
+        );
     }
 
     #[test]

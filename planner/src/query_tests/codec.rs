@@ -16,23 +16,40 @@ use crate::{ScanCodec, ScanStores, iceberg_scans, session_config};
 
 async fn lake() -> Lake {
     let lake = Lake::new().await;
-    lake.create("t", &[("id", P::Long), ("part", P::Long), ("s", P::String)], &[("part", Transform::Identity)]).await;
+    lake.create(
+        "t",
+        &[("id", P::Long), ("part", P::Long), ("s", P::String)],
+        &[("part", Transform::Identity)],
+    )
+    .await;
     let words = StringArray::from(vec!["a", "b", "c", "d"]);
     let ids = |v: [i64; 4]| Arc::new(Int64Array::from(v.to_vec())) as ArrayRef;
-    lake.append("t", vec![ids([1, 2, 3, 4]), ids([0, 0, 1, 2]), Arc::new(words)]).await;
+    lake.append(
+        "t",
+        vec![ids([1, 2, 3, 4]), ids([0, 0, 1, 2]), Arc::new(words)],
+    )
+    .await;
     lake
 }
 
 /// The plan as another process gets it: with its own stores and runtime.
-async fn travel(lake: &Lake, plan: Arc<dyn ExecutionPlan>) -> (Arc<dyn ExecutionPlan>, SessionContext) {
+async fn travel(
+    lake: &Lake,
+    plan: Arc<dyn ExecutionPlan>,
+) -> (Arc<dyn ExecutionPlan>, SessionContext) {
     let codec = ScanCodec::new(Arc::clone(&lake.stores));
     let bytes = PhysicalPlanNode::try_from_physical_plan(plan, &codec).expect("it is encoded");
     let mut buffer = Vec::new();
     prost::Message::encode(&bytes, &mut buffer).expect("bytes");
-    let worker = SessionContext::new_with_config_rt(session_config(&lake.options), Arc::new(RuntimeEnv::default()));
+    let worker = SessionContext::new_with_config_rt(
+        session_config(&lake.options),
+        Arc::new(RuntimeEnv::default()),
+    );
     let codec = ScanCodec::new(ScanStores::new(None, StoreSettings::default()));
     let node: PhysicalPlanNode = prost::Message::decode(buffer.as_slice()).expect("a node");
-    let plan = node.try_into_physical_plan(&worker.task_ctx(), &codec).expect("it is decoded");
+    let plan = node
+        .try_into_physical_plan(&worker.task_ctx(), &codec)
+        .expect("it is decoded");
     (plan, worker)
 }
 
@@ -45,8 +62,14 @@ async fn it_gives_the_same_rows_and_report() {
             ("SELECT id, s FROM t WHERE part < 2 AND id > 1", "2,b; 3,c"),
             ("SELECT s FROM t WHERE s >= 'b' AND part = 0", "b"),
             ("SELECT count(*) FROM t WHERE s <> 'b'", "3"),
-            ("SELECT id + 1 AS n, part FROM t WHERE id IN (1, 4)", "2,0; 5,2"),
-            ("SELECT a.id, b.s FROM t a JOIN t b ON a.id = b.id AND b.part = 1", "3,c"),
+            (
+                "SELECT id + 1 AS n, part FROM t WHERE id IN (1, 4)",
+                "2,0; 5,2",
+            ),
+            (
+                "SELECT a.id, b.s FROM t a JOIN t b ON a.id = b.id AND b.part = 1",
+                "3,c",
+            ),
             ("SELECT id FROM t ORDER BY id DESC LIMIT 2", "4; 3"),
         ] {
             let plan = lake.plan(sql).await;
@@ -61,11 +84,16 @@ async fn it_gives_the_same_rows_and_report() {
                 for (before, after) in before.file_groups.iter().zip(&after.file_groups) {
                     for (before, after) in before.iter().zip(after.iter()) {
                         assert_eq!(before.object_meta.location, after.object_meta.location);
-                        assert_eq!((&before.range, &before.statistics), (&after.range, &after.statistics));
+                        assert_eq!(
+                            (&before.range, &before.statistics),
+                            (&after.range, &after.statistics)
+                        );
                     }
                 }
             }
-            let batches = collect(plan, worker.task_ctx()).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
+            let batches = collect(plan, worker.task_ctx())
+                .await
+                .unwrap_or_else(|e| panic!("{sql}: {e}"));
             let mut answer: Vec<String> = rows(&batches).split("; ").map(str::to_string).collect();
             if !sql.contains("ORDER BY") {
                 answer.sort();
@@ -80,6 +108,10 @@ async fn other_bytes_are_refused() {
     let lake = lake().await;
     let codec = ScanCodec::new(Arc::clone(&lake.stores));
     for bytes in [b"".as_slice(), b"tarnscan", &[0xff; 40]] {
-        assert!(codec.try_decode(bytes, &[], &lake.session().task_ctx()).is_err());
+        assert!(
+            codec
+                .try_decode(bytes, &[], &lake.session().task_ctx())
+                .is_err()
+        );
     }
 }

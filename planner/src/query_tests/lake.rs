@@ -11,11 +11,13 @@ use datafusion::prelude::SessionContext;
 use iceberg::spec::{NestedField, NestedFieldRef, PrimitiveType, Schema, Transform, Type};
 use tarn_audit::ScanReport;
 use tarn_catalog::{
-    CatalogSettings, Catalogs, DEFAULT_CATALOG, DEFAULT_DATABASE, NewTable, PartitionField, StoreSettings, WriteOptions,
+    CatalogSettings, Catalogs, DEFAULT_CATALOG, DEFAULT_DATABASE, NewTable, PartitionField,
+    StoreSettings, WriteOptions,
 };
 
 use crate::{
-    NoVirtualSchemas, QueryCatalogs, ScanStores, SessionOptions, finish_scan_reports, iceberg_scans, session_builder,
+    NoVirtualSchemas, QueryCatalogs, ScanStores, SessionOptions, finish_scan_reports,
+    iceberg_scans, session_builder,
 };
 
 pub(super) struct Lake {
@@ -34,22 +36,37 @@ pub(super) struct Answer {
 impl Lake {
     pub(super) async fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let catalogs = Catalogs::open(CatalogSettings::new(folder.path())).await.expect("catalogs open");
+        let catalogs = Catalogs::open(CatalogSettings::new(folder.path()))
+            .await
+            .expect("catalogs open");
         Self {
             catalogs,
             stores: ScanStores::new(None, StoreSettings::default()),
-            options: SessionOptions { target_partitions: 2, ..SessionOptions::default() },
+            options: SessionOptions {
+                target_partitions: 2,
+                ..SessionOptions::default()
+            },
             _folder: folder,
         }
     }
 
-    pub(super) async fn create(&self, name: &str, columns: &[(&str, PrimitiveType)], partition: &[(&str, Transform)]) {
+    pub(super) async fn create(
+        &self,
+        name: &str,
+        columns: &[(&str, PrimitiveType)],
+        partition: &[(&str, Transform)],
+    ) {
         let fields: Vec<NestedFieldRef> = columns
             .iter()
             .enumerate()
-            .map(|(i, (name, of))| NestedField::optional(i as i32 + 1, *name, Type::Primitive(of.clone())).into())
+            .map(|(i, (name, of))| {
+                NestedField::optional(i as i32 + 1, *name, Type::Primitive(of.clone())).into()
+            })
             .collect();
-        let schema = Schema::builder().with_fields(fields).build().expect("a schema");
+        let schema = Schema::builder()
+            .with_fields(fields)
+            .build()
+            .expect("a schema");
         let mut table = NewTable::new(name, schema);
         table.partition = partition
             .iter()
@@ -60,23 +77,37 @@ impl Lake {
             })
             .collect();
         table.properties = HashMap::new();
-        let catalog = self.catalogs.get(DEFAULT_CATALOG).expect("the catalog is there");
-        catalog.create_table(DEFAULT_DATABASE, table).await.expect("the table is made");
+        let catalog = self
+            .catalogs
+            .get(DEFAULT_CATALOG)
+            .expect("the catalog is there");
+        catalog
+            .create_table(DEFAULT_DATABASE, table)
+            .await
+            .expect("the table is made");
     }
 
     /// One append: one manifest, and a file for each partition.
     pub(super) async fn append(&self, name: &str, columns: Vec<ArrayRef>) {
-        let catalog = self.catalogs.get(DEFAULT_CATALOG).expect("the catalog is there");
-        let mut writer =
-            catalog.append(DEFAULT_DATABASE, name, WriteOptions::default()).await.expect("an append opens");
+        let catalog = self
+            .catalogs
+            .get(DEFAULT_CATALOG)
+            .expect("the catalog is there");
+        let mut writer = catalog
+            .append(DEFAULT_DATABASE, name, WriteOptions::default())
+            .await
+            .expect("an append opens");
         let batch = RecordBatch::try_new(writer.arrow_schema(), columns).expect("the columns fit");
         writer.write(batch).await.expect("rows are written");
         writer.commit().await.expect("the append is committed");
     }
 
     pub(super) fn session(&self) -> SessionContext {
-        let catalogs =
-            QueryCatalogs::new(Arc::clone(&self.catalogs), Arc::clone(&self.stores), Arc::new(NoVirtualSchemas));
+        let catalogs = QueryCatalogs::new(
+            Arc::clone(&self.catalogs),
+            Arc::clone(&self.stores),
+            Arc::new(NoVirtualSchemas),
+        );
         let builder = session_builder(
             &self.options,
             Arc::new(RuntimeEnv::default()),
@@ -88,22 +119,42 @@ impl Lake {
     }
 
     pub(super) async fn plan(&self, sql: &str) -> Arc<dyn ExecutionPlan> {
-        let frame = self.session().sql(sql).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
-        frame.create_physical_plan().await.unwrap_or_else(|e| panic!("{sql}: {e}"))
+        let frame = self
+            .session()
+            .sql(sql)
+            .await
+            .unwrap_or_else(|e| panic!("{sql}: {e}"));
+        frame
+            .create_physical_plan()
+            .await
+            .unwrap_or_else(|e| panic!("{sql}: {e}"))
     }
 
     /// The plan, as EXPLAIN shows it.
     pub(super) async fn explain(&self, sql: &str) -> String {
         let plan = self.plan(sql).await;
-        datafusion::physical_plan::displayable(plan.as_ref()).indent(false).to_string()
+        datafusion::physical_plan::displayable(plan.as_ref())
+            .indent(false)
+            .to_string()
     }
 
     pub(super) async fn query(&self, sql: &str) -> Answer {
         let context = self.session();
-        let frame = context.sql(sql).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
-        let plan = frame.create_physical_plan().await.unwrap_or_else(|e| panic!("{sql}: {e}"));
-        let batches = collect(Arc::clone(&plan), context.task_ctx()).await.unwrap_or_else(|e| panic!("{sql}: {e}"));
-        Answer { text: rows(&batches), reports: finish_scan_reports(&plan) }
+        let frame = context
+            .sql(sql)
+            .await
+            .unwrap_or_else(|e| panic!("{sql}: {e}"));
+        let plan = frame
+            .create_physical_plan()
+            .await
+            .unwrap_or_else(|e| panic!("{sql}: {e}"));
+        let batches = collect(Arc::clone(&plan), context.task_ctx())
+            .await
+            .unwrap_or_else(|e| panic!("{sql}: {e}"));
+        Answer {
+            text: rows(&batches),
+            reports: finish_scan_reports(&plan),
+        }
     }
 
     /// Files of the one scan of a query: kept, of so many.
@@ -117,16 +168,27 @@ impl Lake {
     pub(super) async fn manifests(&self, sql: &str) -> (u64, u64) {
         let scans = iceberg_scans(&self.plan(sql).await);
         assert_eq!(scans.len(), 1, "{sql}");
-        (scans[0].report.manifests.kept, scans[0].report.manifests.total)
+        (
+            scans[0].report.manifests.kept,
+            scans[0].report.manifests.total,
+        )
     }
 }
 
 /// Rows as text: values by comma, rows by semicolon.
 pub(super) fn rows(batches: &[RecordBatch]) -> String {
-    let table = pretty_format_batches(batches).expect("values print").to_string();
+    let table = pretty_format_batches(batches)
+        .expect("values print")
+        .to_string();
     let lines = table.lines().filter(|line| line.starts_with('|')).skip(1);
     let rows: Vec<String> = lines
-        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(","))
+        .map(|line| {
+            line.trim_matches('|')
+                .split('|')
+                .map(str::trim)
+                .collect::<Vec<_>>()
+                .join(",")
+        })
         .collect();
     rows.join("; ")
 }

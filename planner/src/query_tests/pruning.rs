@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray};
+use arrow::array::{
+    Array, ArrayRef, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray,
+};
 use iceberg::spec::{PrimitiveType as P, Transform};
 
 use super::lake::Lake;
@@ -14,12 +16,20 @@ fn ids(values: impl IntoIterator<Item = i64>) -> ArrayRef {
 #[tokio::test]
 async fn manifests_are_skipped_by_their_summaries_and_files_by_their_partitions() {
     let lake = Lake::new().await;
-    lake.create("events", &[("id", P::Long), ("ts", P::Timestamp)], &[("ts", Transform::Day)]).await;
+    lake.create(
+        "events",
+        &[("id", P::Long), ("ts", P::Timestamp)],
+        &[("ts", Transform::Day)],
+    )
+    .await;
     const DAY: i64 = 86_400_000_000;
     // Two appends of three days each: days 0, 1, 2 and 10, 11, 12; noon of each.
     for first in [0, 10] {
-        let noons: TimestampMicrosecondArray = (first..first + 3).map(|day| Some(day * DAY + DAY / 2)).collect();
-        lake.append("events", vec![ids(first..first + 3), Arc::new(noons)]).await;
+        let noons: TimestampMicrosecondArray = (first..first + 3)
+            .map(|day| Some(day * DAY + DAY / 2))
+            .collect();
+        lake.append("events", vec![ids(first..first + 3), Arc::new(noons)])
+            .await;
     }
     for (filter, manifests, files, answer) in [
         ("ts >= TIMESTAMP '1970-01-11 00:00:00'", 1, 3, "10; 11; 12"),
@@ -49,14 +59,31 @@ async fn manifests_are_skipped_by_their_summaries_and_files_by_their_partitions(
 #[tokio::test]
 async fn buckets_are_skipped_by_hash() {
     let lake = Lake::new().await;
-    lake.create("users", &[("id", P::Long), ("name", P::String)], &[("id", Transform::Bucket(4))]).await;
+    lake.create(
+        "users",
+        &[("id", P::Long), ("name", P::String)],
+        &[("id", Transform::Bucket(4))],
+    )
+    .await;
     let names = StringArray::from_iter_values((0..100).map(|i| format!("user {i}")));
-    lake.append("users", vec![ids(0..100), Arc::new(names)]).await;
+    lake.append("users", vec![ids(0..100), Arc::new(names)])
+        .await;
     assert_eq!(lake.files("SELECT * FROM users").await, (4, 4));
     // All buckets have values on both sides of 50, so bounds alone keep them all.
-    assert_eq!(lake.files("SELECT * FROM users WHERE id > 50").await, (4, 4));
-    assert_eq!(lake.files("SELECT * FROM users WHERE id = 50").await, (1, 4));
-    assert_eq!(lake.query("SELECT name FROM users WHERE id = 50").await.text, "user 50");
+    assert_eq!(
+        lake.files("SELECT * FROM users WHERE id > 50").await,
+        (4, 4)
+    );
+    assert_eq!(
+        lake.files("SELECT * FROM users WHERE id = 50").await,
+        (1, 4)
+    );
+    assert_eq!(
+        lake.query("SELECT name FROM users WHERE id = 50")
+            .await
+            .text,
+        "user 50"
+    );
     for i in [0, 7, 99] {
         let sql = format!("SELECT name FROM users WHERE id IN ({i}, {i})");
         assert_eq!(lake.query(&sql).await.text, format!("user {i}"));
@@ -69,11 +96,20 @@ async fn truncated_partitions_are_skipped() {
     lake.create(
         "codes",
         &[("n", P::Long), ("code", P::String)],
-        &[("n", Transform::Truncate(10)), ("code", Transform::Truncate(2))],
+        &[
+            ("n", Transform::Truncate(10)),
+            ("code", Transform::Truncate(2)),
+        ],
     )
     .await;
-    lake.append("codes", vec![ids([-15, -5, 5, 15]), Arc::new(StringArray::from(vec!["aab", "abb", "b", "bbc"]))])
-        .await;
+    lake.append(
+        "codes",
+        vec![
+            ids([-15, -5, 5, 15]),
+            Arc::new(StringArray::from(vec!["aab", "abb", "b", "bbc"])),
+        ],
+    )
+    .await;
     for (filter, files, answer) in [
         ("n < -10", 1, "-15"),
         ("n >= -10 AND n < 0", 1, "-5"),
@@ -91,10 +127,18 @@ async fn truncated_partitions_are_skipped() {
 #[tokio::test]
 async fn null_partitions_and_all_null_files_are_told_apart() {
     let lake = Lake::new().await;
-    lake.create("shops", &[("id", P::Long), ("city", P::String)], &[("city", Transform::Identity)]).await;
+    lake.create(
+        "shops",
+        &[("id", P::Long), ("city", P::String)],
+        &[("city", Transform::Identity)],
+    )
+    .await;
     lake.append(
         "shops",
-        vec![ids([1, 2, 3]), Arc::new(StringArray::from(vec![Some("Bergen"), None, Some("Oslo")]))],
+        vec![
+            ids([1, 2, 3]),
+            Arc::new(StringArray::from(vec![Some("Bergen"), None, Some("Oslo")])),
+        ],
     )
     .await;
     for (filter, files, answer) in [
@@ -111,39 +155,81 @@ async fn null_partitions_and_all_null_files_are_told_apart() {
         assert_eq!(lake.query(&sql).await.text, answer, "{filter}");
         assert_eq!(lake.files(&sql).await, (files, 3), "{filter}");
         let plan = lake.explain(&sql).await;
-        assert!(!plan.contains("FilterExec"), "the partition decides: {plan}");
+        assert!(
+            !plan.contains("FilterExec"),
+            "the partition decides: {plan}"
+        );
     }
 }
 
 #[tokio::test]
 async fn nan_is_larger_than_every_bound() {
     let lake = Lake::new().await;
-    lake.create("readings", &[("id", P::Long), ("v", P::Double)], &[]).await;
-    lake.append("readings", vec![ids([1, 2]), Arc::new(Float64Array::from(vec![1.0, f64::NAN]))]).await;
-    lake.append("readings", vec![ids([3, 4]), Arc::new(Float64Array::from(vec![1.0, 2.0]))]).await;
+    lake.create("readings", &[("id", P::Long), ("v", P::Double)], &[])
+        .await;
+    lake.append(
+        "readings",
+        vec![
+            ids([1, 2]),
+            Arc::new(Float64Array::from(vec![1.0, f64::NAN])),
+        ],
+    )
+    .await;
+    lake.append(
+        "readings",
+        vec![ids([3, 4]), Arc::new(Float64Array::from(vec![1.0, 2.0]))],
+    )
+    .await;
     // NaN > 5 is true in SQL; the first file's bounds say 1 ..= 1.
-    assert_eq!(lake.files("SELECT id FROM readings WHERE v > 5").await, (1, 2));
-    assert_eq!(lake.query("SELECT id FROM readings WHERE v > 5").await.text, "2");
+    assert_eq!(
+        lake.files("SELECT id FROM readings WHERE v > 5").await,
+        (1, 2)
+    );
+    assert_eq!(
+        lake.query("SELECT id FROM readings WHERE v > 5").await.text,
+        "2"
+    );
     assert_eq!(lake.query("SELECT max(v) FROM readings").await.text, "NaN");
 }
 
 #[tokio::test]
 async fn what_was_skipped_is_explained_and_estimated() {
     let lake = Lake::new().await;
-    lake.create("t", &[("id", P::Long), ("part", P::Long)], &[("part", Transform::Identity)]).await;
+    lake.create(
+        "t",
+        &[("id", P::Long), ("part", P::Long)],
+        &[("part", Transform::Identity)],
+    )
+    .await;
     lake.append("t", vec![ids(0..4), ids([0, 0, 1, 2])]).await;
     let sql = "SELECT id FROM t WHERE part = 0 AND id > 0";
     let plan = lake.explain(sql).await;
     assert!(plan.contains("table=lake.default.t, snapshot="), "{plan}");
-    assert!(plan.contains("manifests=1/1 (0 skipped), files=1/3 (2 skipped), bytes="), "{plan}");
+    assert!(
+        plan.contains("manifests=1/1 (0 skipped), files=1/3 (2 skipped), bytes="),
+        "{plan}"
+    );
     let answer = lake.query(sql).await;
     assert_eq!(answer.text, "1");
     let report = &answer.reports[0];
     assert_eq!(report.non_part_filter_cols, ["id"]);
-    assert_eq!((report.files.total, report.files.skipped, report.result_data_files), (3, 2, 1));
-    assert_eq!(report.filter.replace('`', "").replace('"', ""), "(part = 0) AND (id > 0)");
+    assert_eq!(
+        (
+            report.files.total,
+            report.files.skipped,
+            report.result_data_files
+        ),
+        (3, 2, 1)
+    );
+    assert_eq!(
+        report.filter.replace('`', "").replace('"', ""),
+        "(part = 0) AND (id > 0)"
+    );
     let estimate = crate::estimate(&lake.plan(sql).await);
-    assert_eq!((estimate[0].files_total, estimate[0].files, estimate[0].rows), (3, 1, 2));
+    assert_eq!(
+        (estimate[0].files_total, estimate[0].files, estimate[0].rows),
+        (3, 1, 2)
+    );
     assert_eq!(estimate[0].bytes, report.data_in_bytes);
 }
 
@@ -151,17 +237,35 @@ async fn what_was_skipped_is_explained_and_estimated() {
 async fn statistics_reach_the_optimiser_after_pruning() {
     use datafusion::common::stats::Precision;
     let lake = Lake::new().await;
-    lake.create("t", &[("id", P::Long), ("part", P::Long), ("s", P::String)], &[("part", Transform::Identity)]).await;
+    lake.create(
+        "t",
+        &[("id", P::Long), ("part", P::Long), ("s", P::String)],
+        &[("part", Transform::Identity)],
+    )
+    .await;
     let words: StringArray = vec![Some("a"), None, Some("c"), Some("d")].into();
     assert_eq!(words.null_count(), 1);
-    lake.append("t", vec![ids([7, 8, 9, 10]), ids([0, 0, 1, 2]), Arc::new(words)]).await;
+    lake.append(
+        "t",
+        vec![ids([7, 8, 9, 10]), ids([0, 0, 1, 2]), Arc::new(words)],
+    )
+    .await;
     let plan = lake.plan("SELECT id, part, s FROM t WHERE part = 0").await;
     let statistics = plan.partition_statistics(None).expect("statistics");
     assert_eq!(statistics.num_rows, Precision::Exact(2));
     let exact = |v: i64| Precision::Exact(datafusion::scalar::ScalarValue::Int64(Some(v)));
-    let [id, part, s] = statistics.column_statistics.as_slice() else { panic!("three columns") };
-    assert_eq!((&id.min_value, &id.max_value, &id.null_count), (&exact(7), &exact(8), &Precision::Exact(0)));
+    let [id, part, s] = statistics.column_statistics.as_slice() else {
+        panic!("three columns")
+    };
+    assert_eq!(
+        (&id.min_value, &id.max_value, &id.null_count),
+        (&exact(7), &exact(8), &Precision::Exact(0))
+    );
     assert_eq!((&part.min_value, &part.max_value), (&exact(0), &exact(0)));
     assert_eq!(s.null_count, Precision::Exact(1));
-    assert!(matches!(s.min_value, Precision::Inexact(_)), "writers may cut strings: {:?}", s.min_value);
+    assert!(
+        matches!(s.min_value, Precision::Inexact(_)),
+        "writers may cut strings: {:?}",
+        s.min_value
+    );
 }

@@ -21,10 +21,13 @@ use iceberg::spec::{
     Type,
 };
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, parquet_to_arrow_schema};
-use parquet::basic::{ConvertedType, LogicalType, Repetition};
+use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as PhysicalType};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataBuilder};
-use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
+use parquet::file::metadata::{
+    FileMetaData, ParquetMetaData, ParquetMetaDataBuilder, RowGroupMetaData,
+};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type as ParquetType, TypePtr};
 
 use super::scan_schema;
 
@@ -101,6 +104,19 @@ impl TableColumns {
             .build()?;
         let descriptor = Arc::new(SchemaDescriptor::new(Arc::new(renamed)));
         self.check_types(&descriptor)?;
+        let is_float = |column: &ColumnDescPtr| {
+            matches!(
+                column.physical_type(),
+                PhysicalType::FLOAT | PhysicalType::DOUBLE
+            ) || matches!(column.logical_type_ref(), Some(LogicalType::Float16))
+        };
+        let floats: Vec<usize> = descriptor
+            .columns()
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| is_float(column))
+            .map(|(i, _)| i)
+            .collect();
         // What Arrow type a writer had in mind does not matter: the table's schema says what a column is.
         let key_values = file.key_value_metadata().map(|all| {
             all.iter()
@@ -117,9 +133,22 @@ impl TableColumns {
             file.column_orders().cloned(),
         );
         let mut parts = footer.into_builder();
-        let row_groups = parts.take_row_groups();
-        let column_index = parts.take_column_index();
+        let mut row_groups = parts.take_row_groups();
+        let mut column_index = parts.take_column_index();
         let offset_index = parts.take_offset_index();
+        if !floats.is_empty() {
+            row_groups = row_groups
+                .into_iter()
+                .map(|group| without_statistics(group, &floats))
+                .collect::<Result<_, _>>()?;
+            for group in column_index.iter_mut().flatten() {
+                for float in &floats {
+                    if let Some(index) = group.get_mut(*float) {
+                        *index = ColumnIndexMetaData::NONE;
+                    }
+                }
+            }
+        }
         Ok(ParquetMetaDataBuilder::new(named)
             .set_row_groups(row_groups)
             .set_column_index(column_index)
@@ -143,6 +172,24 @@ impl TableColumns {
         }
         Ok(())
     }
+}
+
+/// A row group that says nothing of the bounds of those columns.
+///
+/// Bounds of floats leave NaN out, which SQL orders after all numbers: `x > 5` holds for it, and a row group whose
+/// largest number is 3 may still have it.
+fn without_statistics(
+    group: RowGroupMetaData,
+    columns: &[usize],
+) -> Result<RowGroupMetaData, ParquetError> {
+    let mut parts = group.into_builder();
+    let mut chunks = parts.take_columns();
+    for column in columns {
+        if let Some(chunk) = chunks.get_mut(*column) {
+            *chunk = chunk.clone().into_builder().clear_statistics().build()?;
+        }
+    }
+    parts.set_column_metadata(chunks).build()
 }
 
 fn general(message: impl Into<String>) -> ParquetError {

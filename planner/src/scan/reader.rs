@@ -129,7 +129,11 @@ impl ReadSource {
         bytes
     }
 
-    async fn read_many(&self, path: &Path, ranges: &[Range<u64>]) -> object_store::Result<Vec<Bytes>> {
+    async fn read_many(
+        &self,
+        path: &Path,
+        ranges: &[Range<u64>],
+    ) -> object_store::Result<Vec<Bytes>> {
         self.count_bytes(ranges.iter().map(|r| r.end - r.start).sum());
         if !self.remote {
             return self.store.get_ranges(path, ranges).await;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use arrow::datatypes::Schema;
 use datafusion::common::config::ConfigOptions;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{
@@ -12,8 +13,9 @@ use datafusion::datasource::physical_plan::{
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
-use datafusion::physical_plan::filter_pushdown::FilterPushdownPropagation;
+use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, SortOrderPushdownResult};
 use datafusion_datasource::file_stream::FileOpener;
@@ -199,13 +201,39 @@ impl FileSource for IcebergSource {
         filters: Vec<Arc<dyn PhysicalExpr>>,
         config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn FileSource>>> {
-        let pushed = self.parquet.try_pushdown_filters(filters, config)?;
+        // A filter that the reader takes on is evaluated nowhere else, and the reader drops one that it cannot apply
+        // to a file: fields of a struct that changed since, for one. Those stay above the scan.
+        let evaluated_here = config.execution.parquet.pushdown_filters
+            || self.parquet.table_parquet_options().global.pushdown_filters;
+        let schema = self.table_schema().table_schema();
+        let stays: Vec<bool> = filters
+            .iter()
+            .map(|f| evaluated_here && names_nested(f, schema))
+            .collect();
+        let offered = filters
+            .into_iter()
+            .zip(&stays)
+            .filter(|(_, stays)| !**stays)
+            .map(|(filter, _)| filter)
+            .collect();
+        let pushed = self.parquet.try_pushdown_filters(offered, config)?;
         let updated_node = pushed
             .updated_node
             .map(|parquet| self.around(parquet))
             .transpose()?;
+        let mut answers = pushed.filters.into_iter();
+        let filters = stays
+            .iter()
+            .map(|stays| {
+                if *stays {
+                    PushedDown::No
+                } else {
+                    answers.next().unwrap_or(PushedDown::No)
+                }
+            })
+            .collect();
         Ok(FilterPushdownPropagation {
-            filters: pushed.filters,
+            filters,
             updated_node,
         })
     }
@@ -241,4 +269,14 @@ impl FileSource for IcebergSource {
             .map(|parquet| self.around(parquet))
             .transpose()
     }
+}
+
+/// Whether the expression names a column of a nested type.
+fn names_nested(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+    collect_columns(expr).iter().any(|column| {
+        schema
+            .fields()
+            .get(column.index())
+            .is_none_or(|field| field.data_type().is_nested())
+    })
 }
