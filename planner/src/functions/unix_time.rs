@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::timezone::Tz;
 use arrow::array::{Array, ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::DataType;
-use chrono::{NaiveDateTime, TimeZone};
+use chrono::{NaiveDateTime, Offset, TimeZone};
 use datafusion::common::Result;
 use datafusion::logical_expr::ScalarUDF;
 
@@ -82,7 +82,8 @@ fn convert(args: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {
 fn converted(value: NaiveDateTime, from: &str, to: &str) -> Option<NaiveDateTime> {
     let (from, to) = (zone(from)?, zone(to)?);
     let instant = from.from_local_datetime(&value).earliest()?;
-    Some(instant.with_timezone(&to).naive_local())
+    let offset = instant.with_timezone(&to).offset().fix();
+    instant.naive_utc().checked_add_offset(offset)
 }
 
 fn zone(name: &str) -> Option<Tz> {

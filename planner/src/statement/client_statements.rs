@@ -71,12 +71,12 @@ fn tables() -> Vec<(&'static str, &'static str, &'static str)> {
         (
             "information_schema",
             "referential_constraints",
-            "constraint_schema constraint_name update_rule delete_rule table_name referenced_table_name",
+            "constraint_schema constraint_name unique_constraint_name update_rule delete_rule table_name referenced_table_name",
         ),
         (
             "information_schema",
             "table_constraints",
-            "table_schema table_name constraint_name constraint_type",
+            "constraint_schema table_schema table_name constraint_name constraint_type",
         ),
         (
             "information_schema",

@@ -121,7 +121,7 @@ fn statement(cursor: &mut Cursor<'_>, context: &Context<'_>) -> Parsed<Statement
     ]);
     match first {
         Some("SHOW") => parse_show(cursor),
-        Some("SET") => parse_set(cursor, context),
+        Some("SET") => parse_set(cursor),
         Some("USE") => {
             cursor.word("CATALOG");
             let name = cursor.database_name()?;

@@ -73,10 +73,11 @@ fn columns(cursor: &mut Cursor<'_>) -> Parsed<Vec<Column>> {
                 )));
             }
         }
+        // `KEY (a)` and `KEY k (a)` are indexes; `key varchar(20)` is a column.
+        let after = |n| &cursor.parser.peek_nth_token_ref(n).token;
         if (cursor.is_word("KEY") || cursor.is_word("INDEX"))
-            && (cursor.parser.peek_nth_token_ref(1).token == Token::LParen
-                || cursor.parser.peek_nth_token_ref(2).token == Token::LParen
-                    && !matches!(&cursor.parser.peek_nth_token_ref(1).token, Token::Word(word) if word.quote_style.is_none()))
+            && (*after(1) == Token::LParen
+                || *after(2) == Token::LParen && !matches!(after(3), Token::Number(..)))
         {
             return Err(refused("indexes are not supported"));
         }

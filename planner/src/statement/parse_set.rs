@@ -6,11 +6,11 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::cursor::{Cursor, Failure, Parsed};
 use super::dialect::TarnDialect;
-use super::parse::{Context, unsupported};
+use super::parse::unsupported;
 use super::{Assignment, OutputNames, Query, SessionValue, SetValue, Statement, VariableScope};
 
 /// After the word SET.
-pub(super) fn parse_set(cursor: &mut Cursor<'_>, _context: &Context<'_>) -> Parsed<Statement> {
+pub(super) fn parse_set(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
     if cursor.is_word("CATALOG") && cursor.parser.peek_nth_token_ref(1).token != Token::Eq {
         cursor.parser.advance_token();
         return Ok(Statement::Use {

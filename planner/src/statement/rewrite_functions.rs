@@ -43,7 +43,6 @@ fn renamed(name: &str) -> Option<&'static str> {
         "lcase" => "lower",
         "ucase" => "upper",
         "ceiling" => "ceil",
-        "sign" => "signum",
         "truncate" => "trunc",
         "ord" => "ascii",
         "char" => "chr",
@@ -162,6 +161,10 @@ fn written(name: &str, args: Vec<Expr>) -> Result<Option<Expr>, RewriteError> {
                 "lower"
             };
             call(function, vec![cast(value, DataType::Varchar(None))])
+        }
+        "sign" => {
+            let [value] = take(args).ok_or_else(wrong_count)?;
+            cast(call("signum", vec![value]), DataType::BigInt(None))
         }
         // MySQL's LOG with one argument is the natural logarithm.
         "log" if count == 1 => call("ln", args),
@@ -305,7 +308,7 @@ fn group_concat(function: &mut Function) -> Result<(), RewriteError> {
     let mut clauses = Vec::new();
     for clause in list.clauses.drain(..) {
         match clause {
-            FunctionArgumentClause::Separator(value) => separator = Expr::Value(value.into()),
+            FunctionArgumentClause::Separator(value) => separator = Expr::Value(value),
             FunctionArgumentClause::OrderBy(order) => {
                 clauses.push(FunctionArgumentClause::OrderBy(order))
             }

@@ -112,17 +112,25 @@ fn lower_parts(name: &mut ObjectName) {
     }
 }
 
+/// Whether a table is one of the system schemas'.
+pub(super) fn is_system_table(factor: &TableFactor) -> bool {
+    matches!(factor, TableFactor::Table { name, .. } if in_system_schema(name))
+}
+
+fn in_system_schema(name: &ObjectName) -> bool {
+    let schema = name
+        .0
+        .len()
+        .checked_sub(2)
+        .and_then(|at| name.0[at].as_ident());
+    schema.is_some_and(|schema| SYSTEM_SCHEMAS.contains(&schema.value.to_lowercase().as_str()))
+}
+
 /// A table in FROM: its alias in lower case; one that is called with capitals gets its lower-case name as alias, since that is
 /// how the columns' qualifiers are written.
 pub(super) fn rewrite_table(factor: &mut TableFactor) {
     if let TableFactor::Table { name, alias, .. } = factor {
-        let schema = name
-            .0
-            .len()
-            .checked_sub(2)
-            .and_then(|at| name.0[at].as_ident())
-            .map(|part| part.value.to_lowercase());
-        if schema.is_some_and(|schema| SYSTEM_SCHEMAS.contains(&schema.as_str())) {
+        if in_system_schema(name) {
             lower_parts(name);
         }
         for part in &mut name.0 {

@@ -9,7 +9,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::RewriteError;
-use super::ast_build::{binary, nested, number};
+use super::ast_build::{binary, call, nested, number};
+use super::rewrite_names::is_system_table;
 
 /// Functions that make a SELECT an aggregation; HAVING then means what DataFusion takes it to mean.
 const AGGREGATES: [&str; 40] = [
@@ -63,6 +64,7 @@ pub(super) fn rewrite_select(select: &mut Select) -> Result<(), RewriteError> {
     from_dual(select);
     rollup(&mut select.group_by)?;
     having_without_groups(select);
+    any_value_outside_groups(select);
     for condition in [&mut select.selection, &mut select.having]
         .into_iter()
         .flatten()
@@ -167,6 +169,43 @@ fn having_without_groups(select: &mut Select) {
     });
 }
 
+/// Over system tables, a column that is not grouped by is any of its group's values, as in MySQL before 5.7: mysqldump asks so.
+fn any_value_outside_groups(select: &mut Select) {
+    let GroupByExpr::Expressions(groups, _) = &select.group_by else {
+        return;
+    };
+    let system = select.from.iter().all(|from| {
+        is_system_table(&from.relation)
+            && from
+                .joins
+                .iter()
+                .all(|join| is_system_table(&join.relation))
+    });
+    // A group that is a position or an expression may stand for a column of the list.
+    let grouped: Option<HashSet<String>> = groups
+        .iter()
+        .map(|group| match group {
+            Expr::Identifier(name) => Some(name.value.to_lowercase()),
+            _ => None,
+        })
+        .collect();
+    let Some(grouped) = grouped.filter(|grouped| system && !grouped.is_empty()) else {
+        return;
+    };
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr @ Expr::Identifier(_)) = item
+            && let Expr::Identifier(name) = expr
+            && !grouped.contains(&name.value.to_lowercase())
+        {
+            let alias = Ident::with_quote('`', name.value.to_lowercase());
+            *item = SelectItem::ExprWithAlias {
+                expr: call("first_value", vec![expr.clone()]),
+                alias,
+            };
+        }
+    }
+}
+
 struct Substitution<'a> {
     aliases: &'a HashMap<String, Expr>,
     /// Depth of subqueries, whose names are their own.
@@ -264,24 +303,16 @@ pub(super) fn rewrite_limit(query: &mut ast::Query) -> Result<(), RewriteError> 
             }
         });
     }
-    match &mut query.limit_clause {
-        Some(
-            LimitClause::LimitOffset {
-                limit: Some(limit), ..
-            }
-            | LimitClause::OffsetCommaLimit { limit, .. },
-        ) => {
-            // MySQL's manual writes "all rows from the n-th" with the largest unsigned number.
-            if let Expr::Value(value) = limit
-                && let Value::Number(digits, _) = &value.value
-                && digits
-                    .parse::<u64>()
-                    .is_ok_and(|rows| rows > i64::MAX as u64)
-            {
-                *limit = number(i64::MAX);
-            }
-        }
-        _ => {}
+    if let Some(
+        LimitClause::LimitOffset { limit: Some(limit), .. }
+        | LimitClause::OffsetCommaLimit { limit, .. },
+    ) = &mut query.limit_clause
+        // MySQL's manual writes "all rows from the n-th" with the largest unsigned number.
+        && let Expr::Value(value) = limit
+        && let Value::Number(digits, _) = &value.value
+        && digits.parse::<u64>().is_ok_and(|rows| rows > i64::MAX as u64)
+    {
+        *limit = number(i64::MAX);
     }
     Ok(())
 }

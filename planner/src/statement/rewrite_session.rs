@@ -12,6 +12,12 @@ pub(super) fn rewrite_session_value(
     session: &dyn SessionValues,
 ) -> Result<bool, RewriteError> {
     let replacement = match expr {
+        // Written without brackets it is a name to sqlparser.
+        Expr::Identifier(name)
+            if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("current_user") =>
+        {
+            Some(text(session.user()))
+        }
         Expr::Identifier(name) => match variable(&name.value) {
             None => placeholder(&name.value),
             Some(Variable::User(name)) => {

@@ -71,7 +71,7 @@ fn columns_get_iceberg_types_and_fresh_ids() {
             "4 d long",
             "5 e float",
             "6 f double",
-            "7 g decimal(20,4)",
+            "7 g decimal(20, 4)",
             "8 h date",
             "9 i time",
             "10 j timestamp",
