@@ -144,7 +144,7 @@ fn name_mapping(pinned: &PinnedTable) -> Result<Option<NameMapping>, CatalogErro
 #[async_trait]
 impl TableProvider for IcebergTable {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.layout.schema)
+        Arc::clone(self.columns.arrow())
     }
 
     fn table_type(&self) -> TableType {

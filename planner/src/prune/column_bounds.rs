@@ -1,5 +1,6 @@
 //! What the entries of a manifest say of one column, as arrays: a value for each file.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -49,16 +50,8 @@ pub(crate) struct Bounds {
 impl Bounds {
     /// Both sides know: the tighter bound holds.
     pub(crate) fn narrow(&mut self, lower: Option<ScalarValue>, upper: Option<ScalarValue>) {
-        narrow_one(
-            &mut self.lower,
-            lower.map(below_zeros),
-            std::cmp::Ordering::Greater,
-        );
-        narrow_one(
-            &mut self.upper,
-            upper.map(above_zeros),
-            std::cmp::Ordering::Less,
-        );
+        narrow_one(&mut self.lower, lower.map(below_zeros), Ordering::Greater);
+        narrow_one(&mut self.upper, upper.map(above_zeros), Ordering::Less);
     }
 
     /// Bounds that contradict each other are none.
@@ -66,7 +59,7 @@ impl Bounds {
         if let (Some(lower), Some(upper)) = (&self.lower, &self.upper)
             && !matches!(
                 lower.partial_cmp(upper),
-                Some(std::cmp::Ordering::Less | std::cmp::Ordering::Equal)
+                Some(Ordering::Less | Ordering::Equal)
             )
             && !(is_zero(lower) && is_zero(upper))
         {
@@ -83,11 +76,7 @@ fn is_zero(value: &ScalarValue) -> bool {
     )
 }
 
-fn narrow_one(
-    known: &mut Option<ScalarValue>,
-    other: Option<ScalarValue>,
-    tighter: std::cmp::Ordering,
-) {
+fn narrow_one(known: &mut Option<ScalarValue>, other: Option<ScalarValue>, tighter: Ordering) {
     let Some(other) = other else { return };
     let replace = match known {
         None => true,
@@ -290,23 +279,21 @@ impl ColumnBounds {
             .filter(|value| !value.is_null())
             .map(|value| value.cast_to(self.lower.data_type()).ok())
             .collect::<Option<_>>()?;
-        sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+        sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
+        let known = |array: &ArrayRef, i| {
+            ScalarValue::try_from_array(array, i)
+                .ok()
+                .filter(|value| !value.is_null())
+        };
         let out = (0..self.lower.len()).map(|i| {
-            if self.lower.is_null(i) || self.upper.is_null(i) {
-                return false;
-            }
-            let (Ok(lower), Ok(upper)) = (
-                ScalarValue::try_from_array(&self.lower, i),
-                ScalarValue::try_from_array(&self.upper, i),
-            ) else {
-                return false;
-            };
-            let first = sorted.partition_point(|value| {
-                value.partial_cmp(&lower) == Some(std::cmp::Ordering::Less)
+            let first = known(&self.lower, i).map_or(0, |lower| {
+                sorted.partition_point(|value| value.partial_cmp(&lower) == Some(Ordering::Less))
             });
-            sorted
-                .get(first)
-                .is_none_or(|value| value.partial_cmp(&upper) == Some(std::cmp::Ordering::Greater))
+            let Some(smallest) = sorted.get(first) else {
+                return true;
+            };
+            known(&self.upper, i)
+                .is_some_and(|upper| smallest.partial_cmp(&upper) == Some(Ordering::Greater))
         });
         Some(out.collect())
     }

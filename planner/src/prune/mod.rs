@@ -15,6 +15,8 @@
 
 mod column_bounds;
 mod exact;
+#[cfg(test)]
+mod file_tests;
 mod filter;
 mod manifests;
 mod partition_layout;

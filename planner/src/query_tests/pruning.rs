@@ -222,7 +222,7 @@ async fn what_was_skipped_is_explained_and_estimated() {
         (3, 2, 1)
     );
     assert_eq!(
-        report.filter.replace('`', "").replace('"', ""),
+        report.filter.replace(['`', '"'], ""),
         "(part = 0) AND (id > 0)"
     );
     let estimate = crate::estimate(&lake.plan(sql).await);
