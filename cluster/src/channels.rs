@@ -9,15 +9,15 @@ use datafusion_distributed::{
     ChannelResolver, CoordinatorToWorkerMsg, ExecuteTaskRequest, GetWorkerInfoRequest,
     GetWorkerInfoResponse, WorkerChannel, WorkerToCoordinatorMsg,
 };
+use futures::future::{BoxFuture, Shared};
 use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use http::HeaderMap;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OnceCell;
 use tonic::Status;
 use tonic::transport::Endpoint;
 use url::Url;
@@ -49,6 +49,9 @@ const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 /// that reads slowly) would stop every other stream to that worker, of this query and of others.
 const CONNECTION_WINDOW_BYTES: u32 = i32::MAX as u32;
 
+/// A connection that is being made or was made, shared by all who wait for it: a worker that does not answer costs
+/// them one timeout together, not one each.
+type Connecting = Shared<BoxFuture<'static, Result<BoxCloneSyncChannel, String>>>;
 type LostHook = dyn Fn(&Url, &str) + Send + Sync;
 
 /// The gRPC channels to workers: one connection per address, made when first needed, dropped when it fails.
@@ -57,7 +60,7 @@ type LostHook = dyn Fn(&Url, &str) + Send + Sync;
 #[derive(Clone)]
 pub struct WorkerChannels {
     settings: ChannelSettings,
-    channels: Arc<Mutex<HashMap<Url, Arc<OnceCell<BoxCloneSyncChannel>>>>>,
+    channels: Arc<Mutex<HashMap<Url, Connecting>>>,
     on_lost: Option<Arc<LostHook>>,
 }
 
@@ -92,27 +95,15 @@ impl WorkerChannels {
     }
 
     async fn channel(&self, url: &Url) -> Result<BoxCloneSyncChannel> {
-        let cell = Arc::clone(self.channels.lock().entry(url.clone()).or_default());
-        cell.get_or_try_init(|| self.connect(url)).await.cloned()
-    }
-
-    async fn connect(&self, url: &Url) -> Result<BoxCloneSyncChannel> {
-        let endpoint = Endpoint::from_shared(url.to_string())
-            .map_err(|error| {
-                DataFusionError::Configuration(format!("worker address {url}: {error}"))
-            })?
-            .connect_timeout(self.settings.connect_timeout)
-            // Between stages go many small messages; each would wait 40 ms for the last one's acknowledgement.
-            .tcp_nodelay(true)
-            .tcp_keepalive(Some(Duration::from_secs(30)))
-            .http2_keep_alive_interval(self.settings.keepalive_interval)
-            .keep_alive_timeout(self.settings.keepalive_timeout)
-            .initial_stream_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
-        match endpoint.connect().await {
-            Ok(channel) => Ok(BoxCloneSyncChannel::new(channel)),
-            Err(error) => Err(self.lost(url, &describe(&error))),
-        }
+        let connecting = self
+            .channels
+            .lock()
+            .entry(url.clone())
+            .or_insert_with(|| connect(self.settings.clone(), url.clone()).boxed().shared())
+            .clone();
+        connecting
+            .await
+            .map_err(|reason| self.lost(url, &reason))
     }
 
     /// Names the worker in an error of the transport; leaves errors of the query alone.
@@ -139,6 +130,21 @@ impl WorkerChannels {
             reason: reason.to_string(),
         }))
     }
+}
+
+async fn connect(settings: ChannelSettings, url: Url) -> Result<BoxCloneSyncChannel, String> {
+    let endpoint = Endpoint::from_shared(url.to_string())
+        .map_err(|error| describe(&error))?
+        .connect_timeout(settings.connect_timeout)
+        // Between stages go many small messages; each would wait 40 ms for the last one's acknowledgement.
+        .tcp_nodelay(true)
+        .tcp_keepalive(Some(Duration::from_secs(30)))
+        .http2_keep_alive_interval(settings.keepalive_interval)
+        .keep_alive_timeout(settings.keepalive_timeout)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
+    let channel = endpoint.connect().await.map_err(|error| describe(&error))?;
+    Ok(BoxCloneSyncChannel::new(channel))
 }
 
 #[async_trait]

@@ -8,6 +8,7 @@ use crate::routing::{RoutingSettings, ScanRouting};
 use crate::snapshot::WorkerSnapshot;
 use crate::worker_info::QueryLoad;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::context::QueryPlanner;
 use datafusion_distributed::{DistributedConfig, DistributedExt, SessionStateBuilderExt};
 use datafusion_proto::physical_plan::PhysicalExtensionCodec;
 use std::sync::Arc;
@@ -162,9 +163,11 @@ impl ClusterDispatch {
             late_materialization: config.options().execution.parquet.pushdown_filters,
         };
 
-        let planner = std::mem::take(builder.query_planner());
+        let local: Arc<dyn QueryPlanner + Send + Sync> = Arc::new(ScanStagePlanner {
+            inner: std::mem::take(builder.query_planner()),
+        });
         let mut builder = builder
-            .with_query_planner(Arc::new(ScanStagePlanner { inner: planner }))
+            .with_query_planner(Arc::clone(&local))
             .with_distributed_worker_resolver(workers)
             .with_distributed_planner()
             .with_distributed_channel_resolver(self.channels.clone())
@@ -188,6 +191,7 @@ impl ClusterDispatch {
         if let Some(inner) = std::mem::take(builder.query_planner()) {
             builder = builder.with_query_planner(Arc::new(HeadStagePlanner {
                 inner,
+                local,
                 collect_metrics: true,
                 no_workers,
             }));

@@ -103,12 +103,16 @@ impl Membership {
             tracing::info!(old = %id, new = %beat.id, url = %beat.url, "worker restarted");
         }
 
-        let note = (beat.version != self.settings.version).then(|| {
-            format!(
+        let note = if beat.url.scheme() != "http" || beat.url.host().is_none() {
+            Some(format!("{} is not an address that tasks can be sent to", beat.url))
+        } else if beat.version != self.settings.version {
+            Some(format!(
                 "engine version {} differs from the coordinator's {}",
                 beat.version, self.settings.version
-            )
-        });
+            ))
+        } else {
+            None
+        };
         let before = members.get(&beat.id).map(|member| member.info.state);
         match (before, &note) {
             (None, None) => {

@@ -3,13 +3,16 @@ use crate::routing::file_scan;
 use async_trait::async_trait;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
+use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::SessionState;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
@@ -57,6 +60,8 @@ pub(crate) struct ScanStagePlanner {
 /// ```
 pub(crate) struct HeadStagePlanner {
     pub(crate) inner: Arc<dyn QueryPlanner + Send + Sync>,
+    /// Plans for this process alone.
+    pub(crate) local: Arc<dyn QueryPlanner + Send + Sync>,
     pub(crate) collect_metrics: bool,
     /// Why the query has no worker, if it has none.
     pub(crate) no_workers: Option<String>,
@@ -100,6 +105,9 @@ impl QueryPlanner for HeadStagePlanner {
         logical: &LogicalPlan,
         state: &SessionState,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if is_recursive(logical)? {
+            return self.local.create_physical_plan(logical, state).await;
+        }
         let plan = self.inner.create_physical_plan(logical, state).await?;
         if let Some(reason) = &self.no_workers {
             return match needs_cluster(&plan) {
@@ -109,6 +117,19 @@ impl QueryPlanner for HeadStagePlanner {
         }
         move_head_to_worker(plan, self.collect_metrics)
     }
+}
+
+/// A recursive query runs its body again and again, which streams from other processes cannot do.
+fn is_recursive(logical: &LogicalPlan) -> Result<bool> {
+    let mut recursive = false;
+    logical.apply_with_subqueries(|node| {
+        recursive |= matches!(node, LogicalPlan::RecursiveQuery(_));
+        Ok(match recursive {
+            true => TreeNodeRecursion::Stop,
+            false => TreeNodeRecursion::Continue,
+        })
+    })?;
+    Ok(recursive)
 }
 
 fn stage_bare_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -135,6 +156,10 @@ fn move_head_to_worker(
     plan: Arc<dyn ExecutionPlan>,
     collect_metrics: bool,
 ) -> Result<Arc<dyn ExecutionPlan>> {
+    // EXPLAIN ANALYZE gathers what its input did where that ends: here.
+    if matches!(plan.name(), "AnalyzeExec" | "DistributedAnalyzeExec") {
+        return Ok(plan);
+    }
     let head = match plan.downcast_ref::<DistributedExec>() {
         Some(distributed) => match distributed.children().first() {
             Some(head) => Arc::clone(head),
@@ -172,20 +197,26 @@ fn move_head_to_worker(
     ))
 }
 
-/// Whether the part of a plan above its network boundaries is more than gathering rows.
+/// Whether the part of a plan above its network boundaries is more than gathering rows, and can travel.
 fn belongs_on_worker(head: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-    let mut belongs = false;
+    let (mut heavy, mut travels) = (false, true);
     head.apply(|node| {
         if node.is_network_boundary() {
             return Ok(TreeNodeRecursion::Jump);
         }
-        if !is_light(node) {
-            belongs = true;
-            return Ok(TreeNodeRecursion::Stop);
-        }
+        heavy |= !is_light(node);
+        travels &= !node.children().is_empty() || is_portable_leaf(node);
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(belongs)
+    Ok(heavy && travels)
+}
+
+/// Leaves that can be sent to another process: files and rows, not the live state of this one.
+fn is_portable_leaf(node: &Arc<dyn ExecutionPlan>) -> bool {
+    node.is::<DataSourceExec>()
+        || node.is::<DistributedLeafExec>()
+        || node.is::<EmptyExec>()
+        || node.is::<PlaceholderRowExec>()
 }
 
 /// Nodes whose work and memory do not grow with their input (or that only merge streams).

@@ -1,3 +1,4 @@
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr_common::metrics::MetricsSet;
@@ -15,19 +16,37 @@ use std::sync::Arc;
 
 /// Turns a panic in a fragment into an error of the query.
 ///
-/// The streams of a task are polled by tasks of datafusion-distributed's that, when they panic, close their queue
-/// as if they had come to the end: the rows so far would pass for the whole answer. This node stands in the place
-/// of the fragment's head (it has the head's children, metrics and properties, so plans and metrics keep their
-/// shape) and catches what would get lost.
+/// datafusion-distributed polls the streams of a task, and the input of a `BroadcastExec`, in tasks that close
+/// their queue when they panic, as if they had come to the end: the rows so far would pass for the whole answer.
+/// So the head of a fragment and the inputs of its broadcasts are wrapped in a node that catches what would get
+/// lost. It has the children, metrics and properties of the node in whose place it stands: plans and metrics keep
+/// their shape.
 ///
-/// Heads that are a `RepartitionExec` or a `BroadcastExec` are left alone: datafusion-distributed replaces them,
-/// and they poll their inputs in tasks of their own whose panics they report.
-pub(crate) fn guard_head(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
-    let replaced = plan.is::<RepartitionExec>() || plan.is::<BroadcastExec>();
-    if replaced || plan.is_network_boundary() || plan.name() == "ChildrenIsolatorUnionExec" {
-        return plan;
+/// A `RepartitionExec` at the head is left alone: datafusion-distributed replaces it, and it polls its input in
+/// tasks whose panics it reports.
+pub(crate) fn guard_panics(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let plan = plan
+        .transform_up(|node| match node.downcast_ref::<BroadcastExec>() {
+            Some(broadcast) => {
+                let input = guarded(Arc::clone(broadcast.input()));
+                Ok(Transformed::yes(node.with_new_children(vec![input])?))
+            }
+            None => Ok(Transformed::no(node)),
+        })?
+        .data;
+    Ok(match plan.is::<BroadcastExec>() {
+        true => plan,
+        false => guarded(plan),
+    })
+}
+
+fn guarded(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    // Others look for these by their type.
+    let sought = plan.is::<RepartitionExec>() || plan.is_network_boundary() || plan.name() == "ChildrenIsolatorUnionExec";
+    match sought {
+        true => plan,
+        false => Arc::new(PanicGuardExec { head: plan }),
     }
-    Arc::new(PanicGuardExec { head: plan })
 }
 
 #[derive(Debug)]
@@ -173,7 +192,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_an_error_and_not_an_end() {
-        let plan = guard_head(Panics::new());
+        for plan in [Panics::new(), Arc::new(BroadcastExec::new(Panics::new(), 1))] {
+            let plan = guard_panics(plan).unwrap();
+            ends_in_an_error(plan).await;
+        }
+    }
+
+    async fn ends_in_an_error(plan: Arc<dyn ExecutionPlan>) {
         let stream = plan.execute(0, Arc::new(TaskContext::default())).unwrap();
         let batches: Vec<_> = stream.collect().await;
         assert_eq!(batches.len(), 2);

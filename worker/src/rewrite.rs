@@ -1,4 +1,4 @@
-use crate::panic_guard::guard_head;
+use crate::panic_guard::guard_panics;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
@@ -20,6 +20,6 @@ impl WorkerPlanRewriteHandler for FragmentRewrite {
     ) -> Result<WorkerPlanRewriteEventResponse> {
         let plan = FilterPushdown::new_post_optimization()
             .optimize(event.plan, event.session_config.options())?;
-        Ok(WorkerPlanRewriteEventResponse::new(guard_head(plan)))
+        Ok(WorkerPlanRewriteEventResponse::new(guard_panics(plan)?))
     }
 }
