@@ -305,12 +305,6 @@ impl Sessions {
             client.session.close();
         }
     }
-
-    /// Sessions that are open.
-    #[cfg(test)]
-    pub fn count(&self) -> usize {
-        self.open.lock().len()
-    }
 }
 
 enum Found {

@@ -475,6 +475,7 @@ async fn passwords_are_checked() {
     let (code, message) = status(client.execute("SELECT 1".into(), None).await.unwrap_err());
     assert_eq!(code, Code::Unauthenticated);
     assert!(message.contains("not known"), "{message}");
+    client.clear_token();
     client.handshake("ann", "a").await.unwrap();
     assert_eq!(numbers(&query(&mut client, "SELECT 1").await), [1]);
 
