@@ -56,6 +56,9 @@ pub struct SessionOptions {
     /// Filters are evaluated inside the Parquet reader, column by column, and the other columns are decoded only for
     /// the rows that are left.
     pub late_materialization: bool,
+    /// Joins by hashing, which needs the smaller side in memory. Without, joins by sorting, which spills: slower, and
+    /// what is left for a join that does not fit.
+    pub prefer_hash_join: bool,
     /// Where scans tell how far they are.
     pub progress: Option<Arc<QueryProgress>>,
 }
@@ -68,6 +71,7 @@ impl Default for SessionOptions {
             batch_rows: 8192,
             query_memory_bytes: None,
             late_materialization: false,
+            prefer_hash_join: true,
             progress: None,
         }
     }
@@ -83,7 +87,7 @@ pub fn session_config(o: &SessionOptions) -> SessionConfig {
         .with_create_default_catalog_and_schema(false);
     let options = config.options_mut();
     options.sql_parser.dialect = Dialect::MySQL;
-    options.optimizer.prefer_hash_join = true;
+    options.optimizer.prefer_hash_join = o.prefer_hash_join;
     let parquet = &mut options.execution.parquet;
     parquet.enable_page_index = true;
     parquet.pruning = true;

@@ -83,7 +83,9 @@ pub(crate) fn file_statistics(
             ScalarValue::try_from_array(array, index)
                 .ok()
                 .filter(|value| !value.is_null())
-                .map_or(Precision::Absent, |value| precision(value, data_type))
+                .map_or(Precision::Absent, |value| {
+                    precision(value, data_type, bounds.exact)
+                })
         };
         let nulls = bounds.null_counts.as_primitive::<UInt64Type>();
         statistics.column_statistics[*column] = ColumnStatistics {
@@ -99,9 +101,11 @@ pub(crate) fn file_statistics(
     statistics
 }
 
-/// Writers may cut strings and binary short, and floats have values that bounds leave out; all others are exact.
-fn precision(value: ScalarValue, data_type: &DataType) -> Precision<ScalarValue> {
+/// Writers may cut strings and binary short, and floats have values that bounds leave out; all others are exact, and so
+/// is what comes from partition values.
+fn precision(value: ScalarValue, data_type: &DataType, exact: bool) -> Precision<ScalarValue> {
     match data_type {
+        _ if exact => Precision::Exact(value),
         DataType::Boolean
         | DataType::Int32
         | DataType::Int64
@@ -118,6 +122,7 @@ struct MergedColumn {
     /// `None` if values of its type cannot be compared.
     min: Option<MinAccumulator>,
     max: Option<MaxAccumulator>,
+    exact: bool,
     nulls: u64,
     nulls_unknown: bool,
     compressed_bytes: u64,
@@ -128,6 +133,7 @@ impl MergedColumn {
         Self {
             min: MinAccumulator::try_new(data_type).ok(),
             max: MaxAccumulator::try_new(data_type).ok(),
+            exact: true,
             nulls: 0,
             nulls_unknown: false,
             compressed_bytes: 0,
@@ -136,6 +142,7 @@ impl MergedColumn {
 
     fn add(&mut self, bounds: &ColumnBounds, files: &KeptFiles, field_id: i32) {
         let nulls = bounds.null_counts.as_primitive::<UInt64Type>();
+        self.exact &= bounds.exact;
         for i in files.indices() {
             let file = files.manifest.entries[i].data_file();
             self.compressed_bytes += file.column_sizes().get(&field_id).copied().unwrap_or(0);
@@ -179,8 +186,8 @@ impl MergedColumn {
             } else {
                 Precision::Exact(self.nulls as usize)
             },
-            min_value: value(self.min, data_type),
-            max_value: value(self.max, data_type),
+            min_value: value(self.min, data_type, self.exact),
+            max_value: value(self.max, data_type, self.exact),
             byte_size,
             ..ColumnStatistics::new_unknown()
         }
@@ -193,9 +200,13 @@ fn merge<A: Accumulator>(mut accumulator: A, bounds: &ArrayRef, keep: &BooleanAr
     Some(accumulator)
 }
 
-fn value<A: Accumulator>(accumulator: Option<A>, data_type: &DataType) -> Precision<ScalarValue> {
+fn value<A: Accumulator>(
+    accumulator: Option<A>,
+    data_type: &DataType,
+    exact: bool,
+) -> Precision<ScalarValue> {
     match accumulator.map(|mut a| a.evaluate()) {
-        Some(Ok(value)) if !value.is_null() => precision(value, data_type),
+        Some(Ok(value)) if !value.is_null() => precision(value, data_type, exact),
         _ => Precision::Absent,
     }
 }

@@ -16,6 +16,9 @@ use super::{IcebergTable, VirtualSchemas};
 use crate::error::catalog_error;
 use crate::scan::ScanStores;
 
+/// Functions that stand where a table does, `FROM range(10)`.
+const TABLE_FUNCTIONS: [&str; 2] = ["generate_series", "range"];
+
 type Slot = Arc<OnceCell<Arc<IcebergTable>>>;
 
 /// All catalogs, for one query.
@@ -152,12 +155,17 @@ impl SchemaProvider for QuerySchema {
             return Ok(Some(table));
         }
         let name = TableName::new(&self.catalog, &self.database, name);
-        let table = self
-            .query
-            .iceberg_table(&name)
-            .await
-            .map_err(catalog_error)?;
-        Ok(Some(table))
+        match self.query.iceberg_table(&name).await {
+            Ok(table) => Ok(Some(table)),
+            // DataFusion asks for the name of a table function as if it were a table's; told that there is none, it goes
+            // on to call the function.
+            Err(CatalogError::NoSuchTable { .. })
+                if TABLE_FUNCTIONS.contains(&name.table.as_str()) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(catalog_error(error)),
+        }
     }
 
     fn table_exist(&self, _name: &str) -> bool {

@@ -27,6 +27,8 @@ pub(crate) struct ColumnBounds {
     /// The smallest and largest value as the file's metrics have them, before partition values narrowed them.
     pub min: ArrayRef,
     pub max: ArrayRef,
+    /// `min` and `max` are values of the column, for certain: its partition values.
+    pub exact: bool,
     /// Bucket numbers, where a partition field has them.
     buckets: Vec<Buckets>,
 }
@@ -96,6 +98,10 @@ pub(crate) fn column_bounds(manifest: &DecodedManifest, column: &TableColumn) ->
 
 fn derive(manifest: &DecodedManifest, column: &TableColumn) -> ColumnBounds {
     let partitions = column.partitions_of(manifest.partition_spec_id);
+    // One partition may hold zeros of both signs, and several NaNs.
+    let identity = column
+        .identity_of(manifest.partition_spec_id)
+        .filter(|_| !matches!(column.arrow, DataType::Float32 | DataType::Float64));
     let mut all = Vec::with_capacity(manifest.entries.len());
     let mut raw = Vec::with_capacity(manifest.entries.len());
     let mut buckets: Vec<Buckets> = partitions
@@ -142,8 +148,9 @@ fn derive(manifest: &DecodedManifest, column: &TableColumn) -> ColumnBounds {
             );
             if field.transform == Transform::Identity {
                 let exact = value.and_then(|v| scalar(v, &field.source, &column.arrow));
-                known.lower = known.lower.or_else(|| exact.clone());
-                known.upper = known.upper.or(exact);
+                if exact.is_some() {
+                    (known.lower, known.upper) = (exact.clone(), exact);
+                }
                 known.nulls = known.nulls.or(bounds.nulls);
             }
             if matches!(field.transform, Transform::Bucket(_))
@@ -172,6 +179,7 @@ fn derive(manifest: &DecodedManifest, column: &TableColumn) -> ColumnBounds {
         null_counts: Arc::new(null_counts),
         min: array(raw.iter().map(|b| b.lower.as_ref()), &column.arrow),
         max: array(raw.iter().map(|b| b.upper.as_ref()), &column.arrow),
+        exact: identity.is_some(),
         buckets,
     }
 }
@@ -246,6 +254,7 @@ impl ColumnBounds {
             lower,
             upper,
             null_counts: Arc::new(null_counts),
+            exact: false,
             buckets: Vec::new(),
         }
     }

@@ -104,6 +104,21 @@ async fn it_gives_the_same_rows_and_report() {
 }
 
 #[tokio::test]
+async fn the_order_of_a_top_query_travels_as_a_hint() {
+    let lake = lake().await;
+    let plan = lake.plan("SELECT id FROM t ORDER BY id DESC LIMIT 1").await;
+    let hint = "sort_order_for_reorder=[id@0 DESC], reverse_row_groups=true";
+    let shown = |plan: &Arc<dyn ExecutionPlan>| {
+        datafusion::physical_plan::displayable(plan.as_ref())
+            .indent(false)
+            .to_string()
+    };
+    assert!(shown(&plan).contains(hint), "{}", shown(&plan));
+    let (travelled, _) = travel(&lake, plan).await;
+    assert!(shown(&travelled).contains(hint), "{}", shown(&travelled));
+}
+
+#[tokio::test]
 async fn other_bytes_are_refused() {
     let lake = lake().await;
     let codec = ScanCodec::new(Arc::clone(&lake.stores));

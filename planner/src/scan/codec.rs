@@ -14,15 +14,21 @@ use std::sync::Arc;
 use datafusion::common::Statistics;
 use datafusion::datasource::listing::{FileRange, PartitionedFile};
 use datafusion::datasource::physical_plan::{
-    FileGroup, FileScanConfig, FileScanConfigBuilder, ParquetSource,
+    FileGroup, FileScanConfig, FileScanConfigBuilder, FileSource, ParquetSource,
 };
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_plan::{ExecutionPlan, SortOrderPushdownResult};
 use datafusion::scalar::ScalarValue;
-use datafusion_proto::physical_plan::{AsExecutionPlan, PhysicalExtensionCodec};
-use datafusion_proto::protobuf::PhysicalPlanNode;
+use datafusion_proto::physical_plan::from_proto::parse_physical_sort_exprs;
+use datafusion_proto::physical_plan::to_proto::serialize_physical_sort_exprs;
+use datafusion_proto::physical_plan::{
+    AsExecutionPlan, DefaultPhysicalProtoConverter, PhysicalExtensionCodec,
+    PhysicalPlanDecodeContext,
+};
+use datafusion_proto::protobuf::{PhysicalPlanNode, PhysicalSortExprNode};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 use prost::Message;
@@ -72,6 +78,9 @@ struct ScanMessage {
     /// Files of one partition share their constants; each file names its set by number.
     #[prost(message, repeated, tag = "8")]
     constants: Vec<ConstantsMessage>,
+    /// The order that was pushed down as a hint.
+    #[prost(message, repeated, tag = "9")]
+    order: Vec<PhysicalSortExprNode>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -143,6 +152,14 @@ impl PhysicalExtensionCodec for ScanCodec {
                 Ok(GroupMessage { files })
             })
             .collect::<Result<_>>()?;
+        let order = match source.order() {
+            Some(order) => serialize_physical_sort_exprs(
+                order.to_vec(),
+                self,
+                &DefaultPhysicalProtoConverter {},
+            )?,
+            None => vec![],
+        };
         let message = ScanMessage {
             magic: MAGIC,
             plan: plan.encode_to_vec(),
@@ -152,6 +169,7 @@ impl PhysicalExtensionCodec for ScanCodec {
             preserve_order: config.preserve_order,
             partitioned_by_file_group: config.partitioned_by_file_group,
             constants: constants.messages,
+            order,
         };
         message.encode(buf).map_err(codec_error)
     }
@@ -199,19 +217,20 @@ impl PhysicalExtensionCodec for ScanCodec {
             })
             .collect::<Result<_>>()?;
         let progress = ctx.session_config().get_extension::<QueryProgress>();
-        let source = IcebergSource::new(
-            parquet.clone(),
-            table,
-            Arc::clone(self.stores.footers()),
-            progress,
-        );
+        let footers = Arc::clone(self.stores.footers());
+        let source = IcebergSource::new(parquet.clone(), table, footers, progress);
+        let source = with_order(
+            source,
+            &message.order,
+            &PhysicalPlanDecodeContext::new(ctx, self),
+        )?;
         let limit = message
             .limit
             .map(usize::try_from)
             .transpose()
             .map_err(codec_error)?;
         let config = FileScanConfigBuilder::from(config.clone())
-            .with_source(Arc::new(source))
+            .with_source(source)
             .with_file_groups(groups)
             .with_limit(limit)
             .with_preserve_order(message.preserve_order)
@@ -219,6 +238,26 @@ impl PhysicalExtensionCodec for ScanCodec {
             .build();
         Ok(DataSourceExec::from_data_source(config))
     }
+}
+
+/// The source, with the order pushed down that was pushed down before it travelled.
+fn with_order(
+    source: IcebergSource,
+    order: &[PhysicalSortExprNode],
+    ctx: &PhysicalPlanDecodeContext<'_>,
+) -> Result<Arc<dyn FileSource>> {
+    if order.is_empty() {
+        return Ok(Arc::new(source));
+    }
+    let schema = Arc::clone(source.table_schema().table_schema());
+    let order = parse_physical_sort_exprs(order, ctx, &schema, &DefaultPhysicalProtoConverter {})?;
+    // No order of the files is known here, as none was when the hint was given.
+    Ok(
+        match source.try_pushdown_sort(&order, &EquivalenceProperties::new(schema))? {
+            SortOrderPushdownResult::Inexact { inner } => inner,
+            _ => Arc::new(source),
+        },
+    )
 }
 
 /// The distinct sets of constants among the files of a scan.

@@ -14,7 +14,9 @@ use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::collect_columns;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{
+    EquivalenceProperties, LexOrdering, PhysicalExpr, PhysicalSortExpr,
+};
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, SortOrderPushdownResult};
@@ -36,6 +38,8 @@ pub(crate) struct IcebergSource {
     table: Arc<ScanTable>,
     footers: Arc<FooterCache>,
     progress: Option<Arc<QueryProgress>>,
+    /// The order that row groups are read in as far as their statistics tell; the Parquet source keeps it to itself.
+    order: Option<LexOrdering>,
 }
 
 impl IcebergSource {
@@ -50,11 +54,16 @@ impl IcebergSource {
             table,
             footers,
             progress,
+            order: None,
         }
     }
 
     pub(crate) fn table(&self) -> &Arc<ScanTable> {
         &self.table
+    }
+
+    pub(crate) fn order(&self) -> Option<&LexOrdering> {
+        self.order.as_ref()
     }
 
     pub(crate) fn parquet(&self) -> &ParquetSource {
@@ -248,9 +257,16 @@ impl FileSource for IcebergSource {
                 SortOrderPushdownResult::Exact { inner } => SortOrderPushdownResult::Exact {
                     inner: self.around(inner)?,
                 },
-                SortOrderPushdownResult::Inexact { inner } => SortOrderPushdownResult::Inexact {
-                    inner: self.around(inner)?,
-                },
+                SortOrderPushdownResult::Inexact { inner } => {
+                    let order = LexOrdering::new(order.iter().cloned());
+                    SortOrderPushdownResult::Inexact {
+                        inner: Self {
+                            order,
+                            ..self.clone()
+                        }
+                        .around(inner)?,
+                    }
+                }
                 SortOrderPushdownResult::Unsupported => SortOrderPushdownResult::Unsupported,
             },
         )
