@@ -90,8 +90,8 @@ pub(crate) fn datum(value: &ScalarValue, of: &PrimitiveType) -> Option<Datum> {
 /// A lower bound that holds for both zeros: Arrow orders -0.0 before 0.0, and writers keep either as a bound.
 pub(crate) fn below_zeros(value: ScalarValue) -> ScalarValue {
     match value {
-        ScalarValue::Float32(Some(v)) if v == 0.0 => ScalarValue::Float32(Some(-0.0)),
-        ScalarValue::Float64(Some(v)) if v == 0.0 => ScalarValue::Float64(Some(-0.0)),
+        ScalarValue::Float32(v) => ScalarValue::Float32(v.map(|v| if v == 0.0 { -0.0 } else { v })),
+        ScalarValue::Float64(v) => ScalarValue::Float64(v.map(|v| if v == 0.0 { -0.0 } else { v })),
         other => other,
     }
 }
@@ -99,8 +99,8 @@ pub(crate) fn below_zeros(value: ScalarValue) -> ScalarValue {
 /// An upper bound that holds for both zeros.
 pub(crate) fn above_zeros(value: ScalarValue) -> ScalarValue {
     match value {
-        ScalarValue::Float32(Some(v)) if v == 0.0 => ScalarValue::Float32(Some(0.0)),
-        ScalarValue::Float64(Some(v)) if v == 0.0 => ScalarValue::Float64(Some(0.0)),
+        ScalarValue::Float32(v) => ScalarValue::Float32(v.map(|v| if v == 0.0 { 0.0 } else { v })),
+        ScalarValue::Float64(v) => ScalarValue::Float64(v.map(|v| if v == 0.0 { 0.0 } else { v })),
         other => other,
     }
 }
