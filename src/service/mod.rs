@@ -8,7 +8,7 @@ mod logging;
 mod ready;
 mod shutdown;
 
-pub use engine::{EngineHandle, Placement, start_engine};
+pub use engine::{Placement, start_engine};
 pub use error::ServiceError;
 pub use http::coordinator_router;
 pub use listeners::{bind, bind_worker};

@@ -18,7 +18,7 @@ mod split;
 mod table;
 mod vertical;
 
-pub use execute::{Display, duration_text, execute};
+pub use execute::{Display, ExecuteError, duration_text, execute};
 pub use format::Format;
 pub use interactive::interactive;
 pub use script::{Script, run_script};

@@ -38,7 +38,7 @@ pub fn run_script(
             None
         },
     };
-    let mut run = |statement: Statement, out: &mut Output| {
+    let run = |statement: Statement, out: &mut Output| {
         let display = Display {
             format: statement.format.unwrap_or(format),
             ..display
