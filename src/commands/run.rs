@@ -75,9 +75,14 @@ fn dispatch(command: Command, settings: &Settings) -> Result<ExitCode, ServiceEr
     Ok(ExitCode::SUCCESS)
 }
 
+/// Planning recurses as deep as a statement is nested: a thread's default 2 MiB end the process on
+/// statements that people write. Only what is touched is ever committed.
+const THREAD_STACK_BYTES: usize = 32 << 20;
+
 fn runtime() -> Result<tokio::runtime::Runtime, ServiceError> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .thread_stack_size(THREAD_STACK_BYTES)
         .build()
         .map_err(ServiceError::Runtime)
 }
