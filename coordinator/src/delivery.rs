@@ -123,16 +123,17 @@ impl Driver {
         loop {
             running.set_state(QueryState::Running);
             let number = self.delivery.lock().attempt;
-            let error = match self.pump(&attempt, number).await {
+            let mut rows = 0;
+            let error = match self.pump(&attempt, number, &mut rows).await {
                 Ok(()) => {
                     running.set_state(QueryState::Finishing);
-                    profile::finish(&self.context, &attempt.plan, true).await;
+                    profile::finish(&self.context, &attempt.plan, rows, true).await;
                     return Ok(());
                 }
                 Err(error) => error,
             };
             if let Err(error) = losses.after(&self.context, error, || self.start_over()) {
-                profile::finish(&self.context, &attempt.plan, false).await;
+                profile::finish(&self.context, &attempt.plan, rows, false).await;
                 return Err(error);
             }
             // What the lost attempt holds is freed before the next one starts.
@@ -154,10 +155,17 @@ impl Driver {
         true
     }
 
-    async fn pump(&self, attempt: &Attempt, number: u32) -> Result<(), DataFusionError> {
+    /// Runs an attempt to its end; `rows` counts what it gave.
+    async fn pump(
+        &self,
+        attempt: &Attempt,
+        number: u32,
+        rows: &mut u64,
+    ) -> Result<(), DataFusionError> {
         let mut stream = execute_stream(Arc::clone(&attempt.plan), Arc::clone(&attempt.task))?;
         while let Some(batch) = stream.next().await {
             let batch = batch?;
+            *rows += batch.num_rows() as u64;
             if batch.num_rows() > 0 && self.batches.send((number, batch)).await.is_err() {
                 // The client is gone; its guard records that.
                 return Ok(());

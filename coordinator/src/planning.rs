@@ -13,7 +13,7 @@ use tarn_planner::statement::{
     DatabaseName, ObjectPath, OutputNames, Query, SessionValue, SessionValues, VariableScope,
     configure_sql, rewrite_query,
 };
-use tarn_planner::{QueryCatalogs, SessionOptions, session_builder};
+use tarn_planner::{QueryCatalogs, SessionOptions, iceberg_scans, session_builder};
 use url::Url;
 
 use crate::dispatch::Dispatch;
@@ -165,13 +165,13 @@ impl StatementContext {
 
     /// The physical plan of the first attempt.
     pub async fn first_attempt(&self, planned: &Planned) -> Result<Attempt> {
-        attempt(&planned.state, &planned.logical).await
+        self.attempt(&planned.state, &planned.logical).await
     }
 
     /// Plans anew over the workers that are left; the pinned tables stay as they are.
     pub async fn next_attempt(&self, planned: &Planned, lost: &[Url]) -> Result<Attempt> {
         let state = self.state(&planned.catalogs, &self.engine.parts().dispatch, lost)?;
-        attempt(&state, &planned.logical).await
+        self.attempt(&state, &planned.logical).await
     }
 
     /// The optimised logical plan, for EXPLAIN VERBOSE.
@@ -228,17 +228,22 @@ impl StatementContext {
         Ok(state)
     }
 
+    async fn attempt(&self, state: &SessionState, logical: &LogicalPlan) -> Result<Attempt> {
+        let plan = state.create_physical_plan(logical).await?;
+        // A query that is killed is recorded with what was planned; one that ends, with what it did.
+        *self.running.scans.lock() = iceberg_scans(&plan)
+            .into_iter()
+            .map(|scan| scan.report)
+            .collect();
+        Ok(Attempt {
+            plan,
+            task: state.task_ctx(),
+        })
+    }
+
     fn number(&self, name: &str) -> usize {
         usize::try_from(self.variables.number(name)).unwrap_or(usize::MAX)
     }
-}
-
-async fn attempt(state: &SessionState, logical: &LogicalPlan) -> Result<Attempt> {
-    let plan = state.create_physical_plan(logical).await?;
-    Ok(Attempt {
-        plan,
-        task: state.task_ctx(),
-    })
 }
 
 impl SessionValues for StatementContext {

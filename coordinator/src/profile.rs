@@ -35,6 +35,7 @@ pub struct Profile {
     pub planning_ms: u64,
     /// From then to the last row, in milliseconds.
     pub execution_ms: u64,
+    /// Rows that the plan gave.
     pub rows: u64,
     pub retries: u32,
     /// Workers that took part; 0 in process.
@@ -102,6 +103,7 @@ impl Profiles {
 pub(crate) async fn finish(
     context: &StatementContext,
     plan: &Arc<dyn ExecutionPlan>,
+    rows: u64,
     complete: bool,
 ) {
     let running = &context.running;
@@ -122,7 +124,7 @@ pub(crate) async fn finish(
         start_ms: running.start_ms(),
         planning_ms: millis(planning),
         execution_ms: millis(running.elapsed().saturating_sub(planning)),
-        rows: running.rows_returned(),
+        rows,
         retries: running.retries.load(Ordering::Relaxed),
         workers,
         complete,

@@ -173,20 +173,20 @@ async fn write(
             Ok(Err(error)) => error,
             Err(error) => {
                 writer.abort().await;
-                profile::finish(context, &attempt.plan, false).await;
+                profile::finish(context, &attempt.plan, 0, false).await;
                 return Err(error);
             }
         };
         writer.abort().await;
         if let Err(error) = losses.after(context, error, || true) {
-            profile::finish(context, &attempt.plan, false).await;
+            profile::finish(context, &attempt.plan, 0, false).await;
             return Err(error);
         }
         drop(attempt);
         attempt = stoppable(running, context.next_attempt(planned, losses.workers())).await?;
     };
     running.set_state(QueryState::Finishing);
-    profile::finish(context, &attempt.plan, true).await;
+    profile::finish(context, &attempt.plan, 0, true).await;
     let summary = commit(writer).await?;
     running.rows_affected.store(summary.rows, Ordering::Relaxed);
     Ok(Answer::Done(Done {

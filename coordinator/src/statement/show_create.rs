@@ -19,8 +19,8 @@ use crate::system::{
     ListedColumn, comment, iceberg_columns, is_system_database, system_columns, system_table,
 };
 
-/// Properties that say themselves elsewhere, or say nothing to a reader.
-const UNSHOWN_PROPERTIES: &[&str] = &["comment"];
+/// What every new table says, so that saying it tells nothing.
+const USUAL_CODEC: (&str, &str) = ("write.parquet.compression-codec", "zstd");
 
 pub(super) async fn create_table(context: &StatementContext, path: &ObjectPath) -> Result<RowSet> {
     let name = context.resolve(path);
@@ -127,7 +127,7 @@ fn options(table: &PinnedTable) -> String {
         .metadata()
         .properties()
         .iter()
-        .filter(|(key, _)| !UNSHOWN_PROPERTIES.contains(&key.as_str()))
+        .filter(|(key, value)| *key != "comment" && (key.as_str(), value.as_str()) != USUAL_CODEC)
         .map(|(key, value)| format!("{} = {}", string(key), string(value)))
         .collect();
     if !properties.is_empty() {

@@ -151,7 +151,7 @@ mod tests {
             .iter()
             .map(|field| format!("{}: {} {}", field.id, field.name, field.field_type))
             .collect();
-        assert_eq!(shown[0], "1: n decimal(20,0)");
+        assert_eq!(shown[0], "1: n decimal(20, 0)");
         assert_eq!(shown[1], "2: s string");
         assert_eq!(shown[2], "3: t timestamp");
         assert!(shown[3].starts_with("4: p struct"), "{}", shown[3]);

@@ -9,6 +9,7 @@ use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider};
 use datafusion::datasource::TableProvider;
 use datafusion::error::Result;
 use parking_lot::Mutex;
+use tarn_audit::ScanReport;
 use tarn_catalog::{CatalogError, Catalogs, PinnedTable, TableName};
 use tokio::sync::OnceCell;
 
@@ -54,6 +55,22 @@ impl QueryCatalogs {
             .lock()
             .values()
             .filter_map(|slot| slot.get().map(|table| table.pinned().clone()))
+            .collect()
+    }
+
+    /// The scans that were planned so far, table by table: with those that are in no plan because metadata answers
+    /// them, such as a bare `count(*)`.
+    pub fn planned_scans(&self) -> Vec<ScanReport> {
+        let mut tables: Vec<Arc<IcebergTable>> = self
+            .pinned
+            .lock()
+            .values()
+            .filter_map(|slot| slot.get().cloned())
+            .collect();
+        tables.sort_by(|a, b| a.pinned().name().cmp(b.pinned().name()));
+        tables
+            .iter()
+            .flat_map(|table| table.planned_scans())
             .collect()
     }
 

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, Expr, GroupByExpr, GroupByWithModifier, Ident, LimitClause, Select,
-    SelectItem, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+    self, BinaryOperator, Expr, FunctionArguments, GroupByExpr, GroupByWithModifier, Ident,
+    LimitClause, Select, SelectItem, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use super::RewriteError;
@@ -317,6 +317,25 @@ pub(super) fn rewrite_limit(query: &mut ast::Query) -> Result<(), RewriteError> 
     Ok(())
 }
 
+/// `@@version`, `@x`, `DATABASE()`, `USER()`: what may become a literal before it is planned.
+fn is_session_value(item: &SelectItem) -> bool {
+    let SelectItem::UnnamedExpr(expr) = item else {
+        return false;
+    };
+    match expr {
+        Expr::Identifier(name) => name.value.starts_with('@'),
+        Expr::CompoundIdentifier(parts) => parts
+            .first()
+            .is_some_and(|part| part.value.starts_with('@')),
+        Expr::Function(function) => match &function.args {
+            FunctionArguments::None => true,
+            FunctionArguments::List(list) => list.args.is_empty(),
+            FunctionArguments::Subquery(_) => false,
+        },
+        _ => false,
+    }
+}
+
 /// Gives an alias to each column of a result that has the name of an earlier one: MySQL allows it, DataFusion does not, and the
 /// client never sees the alias.
 pub(super) fn distinct_names(select: &mut Select) {
@@ -343,7 +362,8 @@ pub(super) fn distinct_names(select: &mut Select) {
             SelectItem::ExprWithAlias { alias, .. } => (alias.value.to_lowercase(), false),
             _ => continue,
         };
-        let again = !seen.insert(key) || (wildcard && plain);
+        // Session values become literals, and two literals of one value would have one name.
+        let again = !seen.insert(key) || (wildcard && plain) || is_session_value(item);
         if !again {
             continue;
         }
