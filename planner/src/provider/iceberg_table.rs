@@ -13,6 +13,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use iceberg::spec::{
     DEFAULT_SCHEMA_NAME_MAPPING, FormatVersion, ManifestContentType, ManifestFile, NameMapping,
 };
+use parking_lot::Mutex;
+use tarn_audit::ScanReport;
 use tarn_catalog::{CatalogError, PinnedTable};
 
 use super::scan_plan::ScanPlan;
@@ -28,6 +30,7 @@ pub struct IcebergTable {
     layout: TableLayout,
     columns: Arc<TableColumns>,
     stores: Arc<ScanStores>,
+    planned: Mutex<Vec<ScanReport>>,
 }
 
 impl IcebergTable {
@@ -46,8 +49,18 @@ impl IcebergTable {
             layout,
             columns: Arc::new(columns),
             stores,
+            planned: Mutex::default(),
             pinned,
         })
+    }
+
+    /// The scans that were planned so far, also those that the optimiser did away with because metadata answers.
+    pub fn planned_scans(&self) -> Vec<ScanReport> {
+        self.planned.lock().clone()
+    }
+
+    pub(super) fn remember(&self, report: &ScanReport) {
+        self.planned.lock().push(report.clone());
     }
 
     /// The snapshot that is read.
@@ -180,5 +193,72 @@ impl TableProvider for IcebergTable {
         }
         .build(manifests, state)
         .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query_tests::lake::Lake;
+    use iceberg::spec::PrimitiveType;
+    use tarn_catalog::{DEFAULT_CATALOG, DEFAULT_DATABASE};
+
+    /// A manifest of delete files in a manifest list.
+    fn deletes(added: Option<u32>) -> ManifestFile {
+        ManifestFile {
+            manifest_path: "file:///there/is/none.avro".to_string(),
+            manifest_length: 1,
+            partition_spec_id: 0,
+            content: ManifestContentType::Deletes,
+            sequence_number: 2,
+            min_sequence_number: 2,
+            added_snapshot_id: 1,
+            added_files_count: added,
+            existing_files_count: Some(0),
+            deleted_files_count: Some(1),
+            added_rows_count: None,
+            existing_rows_count: None,
+            deleted_rows_count: None,
+            partitions: None,
+            key_metadata: None,
+            first_row_id: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_table_with_live_deletes_is_refused_by_name() {
+        let lake = Lake::new().await;
+        lake.create("t", &[("id", PrimitiveType::Long)], &[]).await;
+        let catalog = lake
+            .catalogs
+            .get(DEFAULT_CATALOG)
+            .expect("the catalog is there");
+        let pinned = catalog
+            .table(DEFAULT_DATABASE, "t")
+            .await
+            .expect("it is pinned");
+        let mut table = IcebergTable::open(pinned, Arc::clone(&lake.stores))
+            .await
+            .expect("it is opened");
+        let context = lake.session();
+        table.manifests = Arc::new(vec![deletes(Some(0))]);
+        assert!(
+            table.scan(&context.state(), None, &[], None).await.is_ok(),
+            "none is live"
+        );
+        table.manifests = Arc::new(vec![deletes(Some(1))]);
+        let error = table
+            .scan(&context.state(), None, &[], None)
+            .await
+            .expect_err("rows are deleted");
+        assert!(
+            error
+                .to_string()
+                .contains("'lake.default.t' uses row-level deletes"),
+            "{error}"
+        );
+        // Whether any is live is not said: it is looked up, and here cannot be.
+        table.manifests = Arc::new(vec![deletes(None)]);
+        assert!(table.scan(&context.state(), None, &[], None).await.is_err());
     }
 }

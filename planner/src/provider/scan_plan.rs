@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use arrow::array::BooleanArray;
 use datafusion::catalog::Session;
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::config::TableParquetOptions;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
@@ -22,7 +23,7 @@ use datafusion::sql::unparser::expr_to_sql;
 use futures::{StreamExt, TryStreamExt};
 use iceberg::spec::{DataContentType, DataFile, DataFileFormat, ManifestFile};
 use tarn_audit::{Counts, ScanReport};
-use tarn_catalog::{DecodedManifest, location_to_path};
+use tarn_catalog::{CatalogError, DecodedManifest, PinnedTable, location_to_path};
 
 use super::iceberg_table::IcebergTable;
 use crate::error::catalog_error;
@@ -63,9 +64,7 @@ impl ScanPlan<'_> {
             .zip(&may_match)
             .filter(|(_, keep)| **keep)
             .map(|(manifest, _)| {
-                let (pinned, manifest) =
-                    (self.table.pinned().clone(), ManifestFile::clone(manifest));
-                async move { pinned.manifest(&manifest).await }
+                read_manifest(self.table.pinned().clone(), ManifestFile::clone(manifest))
             })
             .collect();
         let decoded: Vec<Arc<DecodedManifest>> = futures::stream::iter(reads)
@@ -116,6 +115,7 @@ impl ScanPlan<'_> {
                 .map_or(0, |rows| *rows as u64),
         );
         let pinned = self.table.pinned();
+        self.table.remember(&report);
         let scan_table = ScanTable::new(
             pinned.name().clone(),
             pinned.storage().descriptor.clone(),
@@ -266,6 +266,21 @@ impl ScanPlan<'_> {
             ..ScanReport::default()
         }
     }
+}
+
+/// Decoding is work for the processor, so each manifest is a task of its own. What is dropped is aborted.
+async fn read_manifest(
+    pinned: PinnedTable,
+    manifest: ManifestFile,
+) -> Result<Arc<DecodedManifest>, CatalogError> {
+    SpawnedTask::spawn(async move { pinned.manifest(&manifest).await })
+        .join()
+        .await
+        .unwrap_or_else(|e| {
+            Err(CatalogError::Internal(format!(
+                "a manifest's reader stopped: {e}"
+            )))
+        })
 }
 
 /// The filters as one SQL expression.

@@ -20,7 +20,7 @@ use crate::{
     iceberg_scans, session_builder,
 };
 
-pub(super) struct Lake {
+pub(crate) struct Lake {
     pub catalogs: Arc<Catalogs>,
     pub stores: Arc<ScanStores>,
     pub options: SessionOptions,
@@ -28,13 +28,13 @@ pub(super) struct Lake {
 }
 
 /// What a query answered, and what its scans did.
-pub(super) struct Answer {
+pub(crate) struct Answer {
     pub text: String,
     pub reports: Vec<ScanReport>,
 }
 
 impl Lake {
-    pub(super) async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let catalogs = Catalogs::open(CatalogSettings::new(folder.path()))
             .await
@@ -50,7 +50,7 @@ impl Lake {
         }
     }
 
-    pub(super) async fn create(
+    pub(crate) async fn create(
         &self,
         name: &str,
         columns: &[(&str, PrimitiveType)],
@@ -88,7 +88,7 @@ impl Lake {
     }
 
     /// One append: one manifest, and a file for each partition.
-    pub(super) async fn append(&self, name: &str, columns: Vec<ArrayRef>) {
+    pub(crate) async fn append(&self, name: &str, columns: Vec<ArrayRef>) {
         let catalog = self
             .catalogs
             .get(DEFAULT_CATALOG)
@@ -102,7 +102,7 @@ impl Lake {
         writer.commit().await.expect("the append is committed");
     }
 
-    pub(super) fn session(&self) -> SessionContext {
+    pub(crate) fn session(&self) -> SessionContext {
         let catalogs = QueryCatalogs::new(
             Arc::clone(&self.catalogs),
             Arc::clone(&self.stores),
@@ -118,7 +118,7 @@ impl Lake {
         SessionContext::new_with_state(builder.expect("a session").build())
     }
 
-    pub(super) async fn plan(&self, sql: &str) -> Arc<dyn ExecutionPlan> {
+    pub(crate) async fn plan(&self, sql: &str) -> Arc<dyn ExecutionPlan> {
         let frame = self
             .session()
             .sql(sql)
@@ -131,14 +131,14 @@ impl Lake {
     }
 
     /// The plan, as EXPLAIN shows it.
-    pub(super) async fn explain(&self, sql: &str) -> String {
+    pub(crate) async fn explain(&self, sql: &str) -> String {
         let plan = self.plan(sql).await;
         datafusion::physical_plan::displayable(plan.as_ref())
             .indent(false)
             .to_string()
     }
 
-    pub(super) async fn query(&self, sql: &str) -> Answer {
+    pub(crate) async fn query(&self, sql: &str) -> Answer {
         let context = self.session();
         let frame = context
             .sql(sql)
@@ -158,14 +158,14 @@ impl Lake {
     }
 
     /// Files of the one scan of a query: kept, of so many.
-    pub(super) async fn files(&self, sql: &str) -> (u64, u64) {
+    pub(crate) async fn files(&self, sql: &str) -> (u64, u64) {
         let scans = iceberg_scans(&self.plan(sql).await);
         assert_eq!(scans.len(), 1, "{sql}");
         (scans[0].report.files.kept, scans[0].report.files.total)
     }
 
     /// Manifests of the one scan of a query: kept, of so many.
-    pub(super) async fn manifests(&self, sql: &str) -> (u64, u64) {
+    pub(crate) async fn manifests(&self, sql: &str) -> (u64, u64) {
         let scans = iceberg_scans(&self.plan(sql).await);
         assert_eq!(scans.len(), 1, "{sql}");
         (
@@ -176,7 +176,7 @@ impl Lake {
 }
 
 /// Rows as text: values by comma, rows by semicolon.
-pub(super) fn rows(batches: &[RecordBatch]) -> String {
+pub(crate) fn rows(batches: &[RecordBatch]) -> String {
     let table = pretty_format_batches(batches)
         .expect("values print")
         .to_string();

@@ -3,5 +3,5 @@
 mod answers;
 mod codec;
 mod evolution;
-mod lake;
+pub(crate) mod lake;
 mod pruning;

@@ -84,13 +84,15 @@ pub(crate) fn scan_schema(schema: &IcebergSchema) -> iceberg::Result<SchemaRef> 
     let fields: Fields = arrow
         .fields()
         .iter()
-        .map(|field| {
+        .zip(schema.as_struct().fields())
+        .map(|(field, column)| {
             let data_type = match field.data_type() {
                 DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
                 DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
                 other => nested_type(other),
             };
-            Arc::new(Field::new(field.name(), data_type, field.is_nullable()))
+            let yielded = Field::new(field.name(), data_type, field.is_nullable());
+            Arc::new(tarn_catalog::mark_uuid(yielded, &column.field_type))
         })
         .collect();
     Ok(Arc::new(Schema::new(fields)))
