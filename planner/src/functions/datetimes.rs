@@ -238,8 +238,14 @@ fn zone_minutes(zone: &str) -> Option<i64> {
                 _ => return None,
             };
             let (hours, minutes) = offset[1..].split_once(':')?;
-            let hours = hours.parse::<i64>().ok().filter(|hours| (0..=14).contains(hours))?;
-            let minutes = minutes.parse::<i64>().ok().filter(|minutes| (0..60).contains(minutes))?;
+            let hours = hours
+                .parse::<i64>()
+                .ok()
+                .filter(|hours| (0..=14).contains(hours))?;
+            let minutes = minutes
+                .parse::<i64>()
+                .ok()
+                .filter(|minutes| (0..60).contains(minutes))?;
             Some(sign * (hours * 60 + minutes))
         }
     }
