@@ -101,9 +101,7 @@ impl WorkerChannels {
             .entry(url.clone())
             .or_insert_with(|| connect(self.settings.clone(), url.clone()).boxed().shared())
             .clone();
-        connecting
-            .await
-            .map_err(|reason| self.lost(url, &reason))
+        connecting.await.map_err(|reason| self.lost(url, &reason))
     }
 
     /// Names the worker in an error of the transport; leaves errors of the query alone.

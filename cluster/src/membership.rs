@@ -104,7 +104,10 @@ impl Membership {
         }
 
         let note = if beat.url.scheme() != "http" || beat.url.host().is_none() {
-            Some(format!("{} is not an address that tasks can be sent to", beat.url))
+            Some(format!(
+                "{} is not an address that tasks can be sent to",
+                beat.url
+            ))
         } else if beat.version != self.settings.version {
             Some(format!(
                 "engine version {} differs from the coordinator's {}",

@@ -37,6 +37,9 @@ pub enum WorkerError {
     /// DataFusion refused the runtime's settings.
     #[error(transparent)]
     DataFusion(#[from] datafusion::error::DataFusionError),
+    /// The system gave no thread.
+    #[error("cannot start the worker's control thread: {0}")]
+    Thread(std::io::Error),
     /// The task server failed.
     #[error("the task server failed: {0}")]
     Serve(#[from] tonic::transport::Error),

@@ -9,12 +9,13 @@
 //!                 │                                          │
 //!   RuntimeEnv (memory pool, spill dir), ScanStores ── DataCache
 //!                                                            │
-//!                      Reporter ──heartbeat every few seconds──▶ coordinator
+//!       control thread: Reporter ──heartbeat every few seconds──▶ coordinator
 //! ```
 //!
 //! A worker is used by the coordinators that hear its heartbeats. On shutdown it drains: it says so, finishes its
 //! tasks, says good-bye and leaves.
 
+mod control;
 mod error;
 mod http;
 mod janitor;

@@ -42,7 +42,9 @@ pub(crate) fn guard_panics(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Execu
 
 fn guarded(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     // Others look for these by their type.
-    let sought = plan.is::<RepartitionExec>() || plan.is_network_boundary() || plan.name() == "ChildrenIsolatorUnionExec";
+    let sought = plan.is::<RepartitionExec>()
+        || plan.is_network_boundary()
+        || plan.name() == "ChildrenIsolatorUnionExec";
     match sought {
         true => plan,
         false => Arc::new(PanicGuardExec { head: plan }),
@@ -192,7 +194,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_an_error_and_not_an_end() {
-        for plan in [Panics::new(), Arc::new(BroadcastExec::new(Panics::new(), 1))] {
+        for plan in [
+            Panics::new(),
+            Arc::new(BroadcastExec::new(Panics::new(), 1)),
+        ] {
             let plan = guard_panics(plan).unwrap();
             ends_in_an_error(plan).await;
         }

@@ -110,8 +110,13 @@ impl Reporter {
     ///
     /// A coordinator that does not answer is asked again at the next beat: it may be restarting, and learns of
     /// its workers by their heartbeats alone.
-    pub(crate) async fn report(&self, coordinator: Url, period: Duration, stop: CancellationToken) {
-        let Some(link) = Link::new(&coordinator) else {
+    pub(crate) async fn report(
+        &self,
+        coordinator: &Url,
+        period: Duration,
+        stop: &CancellationToken,
+    ) {
+        let Some(link) = Link::new(coordinator) else {
             tracing::error!(%coordinator, "the coordinator's address takes no path; this worker cannot register");
             return;
         };

@@ -1,5 +1,5 @@
+use crate::control::Control;
 use crate::error::WorkerError;
-use crate::http;
 use crate::janitor::free_ended_tasks;
 use crate::queries::Queries;
 use crate::report::{Identity, Reporter};
@@ -114,27 +114,21 @@ pub async fn serve(
     // Everything beside the task server ends with `stop`, whichever way this function is left.
     let stop = CancellationToken::new();
     let _stop_on_leaving = stop.clone().drop_guard();
-    let mut helpers = tokio::task::JoinSet::new();
-    helpers.spawn(free_ended_tasks(
+    let _janitor = tokio::spawn(free_ended_tasks(
         worker.clone(),
         Arc::clone(&queries),
         stop.clone(),
     ));
-    helpers.spawn({
-        let (reporter, stop) = (Arc::clone(&reporter), stop.clone());
-        let (coordinator, period) = (settings.coordinator_url.clone(), settings.heartbeat);
-        async move { reporter.report(coordinator, period, stop).await }
-    });
-    if let Some(listener) = listeners.http {
-        let (router, stop) = (http::router(Arc::clone(&reporter)), stop.clone());
-        helpers.spawn(async move {
-            let served =
-                axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
-            if let Err(error) = served.await {
-                tracing::error!(%error, "the worker's HTTP interface failed");
-            }
-        });
-    }
+    let control = Control {
+        reporter: Arc::clone(&reporter),
+        coordinator: settings.coordinator_url.clone(),
+        heartbeat: settings.heartbeat,
+        http: match listeners.http {
+            Some(listener) => Some(listener.into_std().map_err(WorkerError::Thread)?),
+            None => None,
+        },
+    };
+    let left = control.start(stop.clone())?;
 
     let close = CancellationToken::new();
     let server = Server::builder()
@@ -169,11 +163,12 @@ pub async fn serve(
         }
     }
     stop.cancel();
-    reporter.leave(&settings.coordinator_url).await;
     close.cancel();
     if tokio::time::timeout(CLOSE_TIMEOUT, server).await.is_err() {
         tracing::warn!("connections did not close in time");
     }
+    // Good-bye has a timeout of its own.
+    let _ = left.await;
     tracing::info!(worker = %reporter.id, "worker stopped");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A coordinator's membership and workers, each worker in a runtime of its own so that it can be killed.
+//! A coordinator's membership and workers, each worker a process of its own so that it can be killed.
 
 use crate::tables::Tables;
 use axum::serve::ListenerExt;
@@ -11,18 +11,21 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::TryStreamExt;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tarn_cache::CacheSettings;
 use tarn_catalog::StoreSettings;
 use tarn_cluster::{
-    ChannelSettings, ClusterDispatch, ClusterSettings, Heartbeat, Membership, MembershipSettings, QueryContext,
-    RoutingSettings, api_router,
+    ChannelSettings, ClusterDispatch, ClusterSettings, Heartbeat, Membership, MembershipSettings,
+    QueryContext, RoutingSettings, api_router,
 };
 use tarn_planner::{ScanCodec, ScanStores};
 use tarn_worker::{Listeners, WorkerSettings, serve};
 use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -71,84 +74,128 @@ impl Coordinator {
 
     /// Waits until so many workers are in service.
     pub async fn wait_for_workers(&self, count: usize) {
-        wait_until("workers in service", || self.membership.snapshot().len() == count).await;
+        wait_until("workers in service", || {
+            self.membership.snapshot().len() == count
+        })
+        .await;
     }
 }
 
-/// One worker.
+/// One worker process: this test binary, started again to run [`worker_process`].
 pub struct TestWorker {
     pub url: Url,
     pub http: Url,
-    pub shutdown: CancellationToken,
-    runtime: Option<Runtime>,
-    served: Option<JoinHandle<()>>,
+    process: Child,
+    // The worker drains when it can read no more.
+    orders: Option<ChildStdin>,
     _spill: TempDir,
+}
+
+const COORDINATOR: &str = "TARN_TEST_COORDINATOR";
+const SPILL: &str = "TARN_TEST_SPILL";
+const VERSION: &str = "TARN_TEST_VERSION";
+
+/// Not a test: what a [`TestWorker`]'s process runs.
+#[test]
+fn worker_process() {
+    let Ok(coordinator) = std::env::var(COORDINATOR) else {
+        return;
+    };
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let mut settings = WorkerSettings {
+        listen: any,
+        http_listen: Some(any),
+        coordinator_url: Url::parse(&coordinator).unwrap(),
+        cores: 2,
+        memory_bytes: 256 << 20,
+        spill_dir: std::env::var(SPILL).unwrap().into(),
+        cache: CacheSettings {
+            memory_bytes: 0,
+            disk_bytes: 0,
+            ..CacheSettings::default()
+        },
+        heartbeat: Duration::from_millis(100),
+        channels: impatient(),
+        ..WorkerSettings::default()
+    };
+    if let Ok(version) = std::env::var(VERSION) {
+        settings.version = version;
+    }
+    let runtime = Runtime::new().unwrap();
+    runtime.block_on(async move {
+        let listeners = Listeners::bind(&settings).await.unwrap();
+        let http = listeners.http.as_ref().unwrap().local_addr().unwrap();
+        println!(
+            "\nLISTENING {} {http}",
+            listeners.tasks.local_addr().unwrap()
+        );
+        let shutdown = CancellationToken::new();
+        let token = shutdown.clone();
+        std::thread::spawn(move || {
+            let _ = std::io::stdin().lines().count();
+            token.cancel();
+        });
+        serve(settings, listeners, shutdown).await.unwrap();
+    });
 }
 
 impl TestWorker {
     pub async fn start(coordinator: SocketAddr) -> Self {
-        Self::start_with(coordinator, |_| ()).await
+        Self::start_as(coordinator, tarn_cluster::ENGINE_VERSION).await
     }
 
-    pub async fn start_with(coordinator: SocketAddr, change: impl FnOnce(&mut WorkerSettings)) -> Self {
+    pub async fn start_as(coordinator: SocketAddr, version: &str) -> Self {
         let spill = tempfile::tempdir().unwrap();
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut settings = WorkerSettings {
-            listen: any,
-            http_listen: Some(any),
-            coordinator_url: Url::parse(&format!("http://{coordinator}")).unwrap(),
-            cores: 2,
-            memory_bytes: 256 << 20,
-            spill_dir: spill.path().to_path_buf(),
-            cache: CacheSettings {
-                memory_bytes: 0,
-                disk_bytes: 0,
-                ..CacheSettings::default()
-            },
-            heartbeat: Duration::from_millis(100),
-            channels: impatient(),
-            ..WorkerSettings::default()
-        };
-        change(&mut settings);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "cluster::worker_process", "--nocapture"])
+            .env(COORDINATOR, format!("http://{coordinator}"))
+            .env(SPILL, spill.path())
+            .env(VERSION, version)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
             .unwrap();
-        let shutdown = CancellationToken::new();
-        let token = shutdown.clone();
-        let (told, addresses) = tokio::sync::oneshot::channel();
-        let served = runtime.spawn(async move {
-            let listeners = Listeners::bind(&settings).await.unwrap();
-            let addresses = (
-                listeners.tasks.local_addr().unwrap(),
-                listeners.http.as_ref().unwrap().local_addr().unwrap(),
-            );
-            told.send(addresses).unwrap();
-            serve(settings, listeners, token).await.unwrap();
-        });
-        let (tasks, http) = addresses.await.unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let (tasks, http) = loop {
+            let line = lines
+                .next_line()
+                .await
+                .unwrap()
+                .expect("the worker did not start");
+            if let Some((tasks, http)) = line
+                .strip_prefix("LISTENING ")
+                .and_then(|line| line.split_once(' '))
+            {
+                break (tasks.to_string(), http.to_string());
+            }
+        };
         Self {
             url: Url::parse(&format!("http://{tasks}")).unwrap(),
             http: Url::parse(&format!("http://{http}")).unwrap(),
-            shutdown,
-            runtime: Some(runtime),
-            served: Some(served),
+            orders: process.stdin.take(),
+            process,
             _spill: spill,
         }
     }
 
-    /// Ends the worker as kill -9 does: its sockets close, and nobody is told.
-    pub fn kill(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+    /// kill -9.
+    pub async fn kill(&mut self) {
+        self.process.kill().await.unwrap();
+    }
+
+    /// Tells the worker to drain and leave.
+    pub fn shut_down(&mut self) {
+        drop(self.orders.take());
     }
 
     /// Waits until the worker has left by itself.
     pub async fn left(&mut self) {
-        let served = self.served.take().unwrap();
-        tokio::time::timeout(PATIENCE, served).await.unwrap().unwrap();
+        let status = tokio::time::timeout(PATIENCE, self.process.wait())
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(status.success(), "{status}");
     }
 
     pub async fn status(&self) -> Heartbeat {
@@ -159,12 +206,6 @@ impl TestWorker {
     pub async fn text(&self, path: &str) -> (u16, String) {
         let response = reqwest::get(self.http.join(path).unwrap()).await.unwrap();
         (response.status().as_u16(), response.text().await.unwrap())
-    }
-}
-
-impl Drop for TestWorker {
-    fn drop(&mut self) {
-        self.kill();
     }
 }
 
@@ -207,7 +248,11 @@ pub fn query(id: &str) -> QueryContext {
 }
 
 /// A session over the tables, spread over the workers that are in service now.
-pub async fn session(dispatch: &ClusterDispatch, query: &QueryContext, tables: &Tables) -> SessionContext {
+pub async fn session(
+    dispatch: &ClusterDispatch,
+    query: &QueryContext,
+    tables: &Tables,
+) -> SessionContext {
     let builder = SessionStateBuilder::new()
         .with_default_features()
         .with_config(config());
@@ -238,13 +283,18 @@ pub async fn plan(context: &SessionContext, sql: &str) -> Result<Arc<dyn Executi
 pub async fn run(context: &SessionContext, sql: &str) -> Result<Vec<RecordBatch>> {
     let plan = plan(context, sql).await?;
     let stream = execute_stream(plan, context.task_ctx())?;
-    tokio::time::timeout(PATIENCE, stream.try_collect()).await.expect("the query hangs")
+    tokio::time::timeout(PATIENCE, stream.try_collect())
+        .await
+        .expect("the query hangs")
 }
 
 /// Rows as sorted lines, to compare answers whose order is not fixed.
 pub fn lines(batches: &[RecordBatch]) -> Vec<String> {
     let text = pretty_format_batches(batches).unwrap().to_string();
-    let mut lines: Vec<String> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let mut lines: Vec<String> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
     lines.sort();
     // Columns are padded to the widest value, rules with them.
     lines.retain(|line| !line.starts_with("+-"));
@@ -257,10 +307,6 @@ pub async fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
         assert!(start.elapsed() < PATIENCE, "no {what} after {PATIENCE:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-}
-
-pub fn scratch() -> TempDir {
-    tempfile::tempdir().unwrap()
 }
 
 pub fn file_url(path: &Path) -> String {

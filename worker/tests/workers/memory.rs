@@ -14,7 +14,10 @@ async fn idle(worker: &TestWorker) {
         if status.running_tasks == 0 && status.memory_used == 0 && status.queries.is_empty() {
             return;
         }
-        assert!(start.elapsed() < Duration::from_secs(10), "still held: {status:?}");
+        assert!(
+            start.elapsed() < Duration::from_secs(10),
+            "still held: {status:?}"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -36,13 +39,18 @@ async fn a_query_that_is_dropped_gives_everything_back() {
     stream.next().await.unwrap().unwrap();
     for worker in &workers {
         let status = worker.status().await;
-        assert!(status.running_tasks > 0 && status.memory_used > 0, "{status:?}");
+        assert!(
+            status.running_tasks > 0 && status.memory_used > 0,
+            "{status:?}"
+        );
         assert_eq!(status.queries[0].query_id, "killed");
         assert!(status.queries[0].memory_bytes > 0);
     }
     let members = coordinator.membership.clone();
     wait_until("report of the query", || {
-        members.query_load("killed").is_some_and(|load| load.memory_bytes > 0)
+        members
+            .query_load("killed")
+            .is_some_and(|load| load.memory_bytes > 0)
     })
     .await;
     drop(stream);
@@ -59,8 +67,12 @@ async fn a_finished_query_gives_everything_back() {
     coordinator.wait_for_workers(1).await;
     let dispatch = dispatch(&coordinator, small_scans());
     let context = session(&dispatch, &query("q"), &tables).await;
-    run(&context, "SELECT shop, count(*) FROM facts GROUP BY shop").await.unwrap();
-    let error = run(&context, "SELECT CAST(note AS bigint) FROM facts").await.unwrap_err();
+    run(&context, "SELECT shop, count(*) FROM facts GROUP BY shop")
+        .await
+        .unwrap();
+    let error = run(&context, "SELECT CAST(note AS bigint) FROM facts")
+        .await
+        .unwrap_err();
     assert_eq!(worker_lost(&error), None);
     idle(&worker).await;
 }
@@ -73,13 +85,17 @@ async fn a_sort_above_the_querys_limit_spills_and_a_join_is_refused_in_words() {
     coordinator.wait_for_workers(1).await;
     let dispatch = dispatch(&coordinator, small_scans());
     let tight = QueryContext {
-        query_memory_bytes: Some(4 << 20),
+        query_memory_bytes: Some(6 << 20),
         ..query("tight")
     };
     let context = session(&dispatch, &tight, &tables).await;
-    let sql = "SELECT id, note, amount, note || note || note || note AS n FROM facts ORDER BY n, id";
+    let sql =
+        "SELECT id, note, amount, note || note || note || note AS n FROM facts ORDER BY n, id";
     let batches = run(&context, sql).await.unwrap();
-    assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 160_000);
+    assert_eq!(
+        batches.iter().map(|batch| batch.num_rows()).sum::<usize>(),
+        160_000
+    );
 
     let sql = "SELECT count(*) FROM facts a JOIN facts b ON a.id = b.id AND a.note || a.id = b.note || b.id";
     let error = run(&context, sql).await.unwrap_err();

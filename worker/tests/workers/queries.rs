@@ -44,7 +44,10 @@ async fn three_workers_answer_as_one_process_does() {
     }
     coordinator.wait_for_workers(3).await;
     let local = local_session(&tables).await;
-    for (name, settings) in [("small scans spread", small_scans()), ("defaults", ClusterSettings::default())] {
+    for (name, settings) in [
+        ("small scans spread", small_scans()),
+        ("defaults", ClusterSettings::default()),
+    ] {
         let dispatch = dispatch(&coordinator, settings);
         for (i, sql) in QUERIES.iter().enumerate() {
             let cluster = session(&dispatch, &query(&format!("{name} {i}")), &tables).await;
@@ -53,12 +56,20 @@ async fn three_workers_answer_as_one_process_does() {
                 Ok(batches) => lines(&batches),
                 Err(error) => {
                     let plan = plan(&cluster, sql).await.unwrap();
-                    panic!("{name}: {sql}\n{error}\n{}", display_plan_ascii(plan.as_ref(), false))
+                    panic!(
+                        "{name}: {sql}\n{error}\n{}",
+                        display_plan_ascii(plan.as_ref(), false)
+                    )
                 }
             };
             if got != expected {
                 let plan = plan(&cluster, sql).await.unwrap();
-                assert_eq!(got, expected, "{name}: {sql}\n{}", display_plan_ascii(plan.as_ref(), false));
+                assert_eq!(
+                    got,
+                    expected,
+                    "{name}: {sql}\n{}",
+                    display_plan_ascii(plan.as_ref(), false)
+                );
             }
         }
     }
@@ -89,10 +100,24 @@ async fn one_worker_does_the_work_and_not_the_coordinator() {
         let plan = plan(&cluster, sql).await.unwrap();
         let text = display_plan_ascii(plan.as_ref(), false);
         // A recursive query cannot be cut into stages.
-        assert_eq!(text.contains("DistributedExec"), !sql.contains("RECURSIVE"), "{sql}\n{text}");
-        let head: String = text.lines().take_while(|line| !line.contains("Stage 1 ──")).collect();
-        assert!(!head.contains("DataSourceExec") || sql.contains("RECURSIVE"), "{sql}\n{text}");
-        assert_eq!(lines(&run(&cluster, sql).await.unwrap()), lines(&run(&local, sql).await.unwrap()), "{sql}");
+        assert_eq!(
+            text.contains("DistributedExec"),
+            !sql.contains("RECURSIVE"),
+            "{sql}\n{text}"
+        );
+        let head: String = text
+            .lines()
+            .take_while(|line| !line.contains("Stage 1 ──"))
+            .collect();
+        assert!(
+            !head.contains("DataSourceExec") || sql.contains("RECURSIVE"),
+            "{sql}\n{text}"
+        );
+        assert_eq!(
+            lines(&run(&cluster, sql).await.unwrap()),
+            lines(&run(&local, sql).await.unwrap()),
+            "{sql}"
+        );
     }
     drop(worker);
 }
@@ -106,13 +131,22 @@ async fn without_a_worker_only_what_reads_no_table_works() {
     for (sql, rows) in [
         ("SELECT 1", 1),
         ("SELECT * FROM (VALUES (1), (2)) v(a) WHERE a > 1", 1),
-        ("SELECT table_name FROM information_schema.tables WHERE table_name = 'facts'", 1),
+        (
+            "SELECT table_name FROM information_schema.tables WHERE table_name = 'facts'",
+            1,
+        ),
     ] {
         let batches = run(&context, sql).await.unwrap();
-        assert_eq!(batches.iter().map(|b| b.num_rows()).sum::<usize>(), rows, "{sql}");
+        assert_eq!(
+            batches.iter().map(|b| b.num_rows()).sum::<usize>(),
+            rows,
+            "{sql}"
+        );
         assert!(!needs_cluster(&plan(&context, sql).await.unwrap()));
     }
-    let error = run(&context, "SELECT sum(id) FROM facts").await.unwrap_err();
+    let error = run(&context, "SELECT sum(id) FROM facts")
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("tarn worker"), "{error}");
 }
 
@@ -124,7 +158,11 @@ async fn what_reads_no_table_stays_where_it_is_planned() {
     coordinator.wait_for_workers(1).await;
     let dispatch = dispatch(&coordinator, small_scans());
     let context = session(&dispatch, &query("q"), &tables).await;
-    for sql in ["SELECT 1", "SELECT count(*) FROM information_schema.tables", "SELECT a FROM (VALUES (1), (2)) v(a) ORDER BY a"] {
+    for sql in [
+        "SELECT 1",
+        "SELECT count(*) FROM information_schema.tables",
+        "SELECT a FROM (VALUES (1), (2)) v(a) ORDER BY a",
+    ] {
         let plan = plan(&context, sql).await.unwrap();
         let text = displayable(plan.as_ref()).indent(false).to_string();
         assert!(!text.contains("Distributed"), "{sql}\n{text}");
@@ -152,5 +190,9 @@ async fn an_error_of_the_query_is_not_a_loss() {
         let error = run(&context, sql).await.unwrap_err();
         assert_eq!(tarn_cluster::worker_lost(&error), None, "{error}");
     }
-    assert_eq!(coordinator.membership.snapshot().len(), 2, "nobody is suspected");
+    assert_eq!(
+        coordinator.membership.snapshot().len(),
+        2,
+        "nobody is suspected"
+    );
 }

@@ -26,15 +26,21 @@ impl Tables {
                 &facts.join(format!("part-{file:03}.parquet")),
                 vec![
                     ("id", Arc::new(Int64Array::from(ids.clone())) as ArrayRef),
-                    ("shop", Arc::new(Int64Array::from_iter_values(ids.iter().map(|id| id % 50)))),
+                    (
+                        "shop",
+                        Arc::new(Int64Array::from_iter_values(ids.iter().map(|id| id % 50))),
+                    ),
                     (
                         "amount",
-                        Arc::new(Float64Array::from_iter_values(ids.iter().map(|id| (id % 1000) as f64 / 4.0))),
+                        Arc::new(Float64Array::from_iter_values(
+                            ids.iter().map(|id| (id % 1000) as f64 / 4.0),
+                        )),
                     ),
                     (
                         "note",
                         Arc::new(StringArray::from_iter(
-                            ids.iter().map(|id| (id % 7 != 0).then(|| format!("note {}", id % 113))),
+                            ids.iter()
+                                .map(|id| (id % 7 != 0).then(|| format!("note {}", id % 113))),
                         )),
                     ),
                 ],
@@ -50,7 +56,9 @@ impl Tables {
                     ("shop", Arc::new(Int64Array::from(keys.clone())) as ArrayRef),
                     (
                         "city",
-                        Arc::new(StringArray::from_iter_values(keys.iter().map(|key| format!("city {}", key % 6)))),
+                        Arc::new(StringArray::from_iter_values(
+                            keys.iter().map(|key| format!("city {}", key % 6)),
+                        )),
                     ),
                 ],
             );
@@ -61,7 +69,11 @@ impl Tables {
     pub async fn register(&self, context: &SessionContext) {
         for table in ["facts", "shops"] {
             context
-                .register_parquet(table, file_url(&self.directory.path().join(table)), ParquetReadOptions::default())
+                .register_parquet(
+                    table,
+                    file_url(&self.directory.path().join(table)),
+                    ParquetReadOptions::default(),
+                )
                 .await
                 .unwrap();
         }
@@ -73,7 +85,8 @@ fn write(path: &Path, columns: Vec<(&str, ArrayRef)>) {
         columns.into_iter().map(|(name, array)| (name, array, true)),
     )
     .unwrap();
-    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
+    let mut writer =
+        ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
 }
