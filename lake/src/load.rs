@@ -14,6 +14,9 @@ use crate::progress::Progress;
 /// The table property that says a table was generated, and from what.
 const MARK: &str = "tarn.generated";
 
+/// What a writer takes for a row group by itself; a file that is to be smaller needs smaller row groups.
+const ROW_GROUP_ROWS: u64 = 1 << 20;
+
 /// The columns of one chunk of rows.
 pub(crate) type Chunk = Vec<ArrayRef>;
 
@@ -28,8 +31,10 @@ pub(crate) struct Table {
     pub rows: u64,
     /// How many chunks the rows come in; each fits in memory a few times.
     pub chunks: u64,
-    /// The size of files to aim at, in bytes of Arrow data.
-    pub file_bytes: u64,
+    /// Rows of a data file to aim at.
+    pub file_rows: u64,
+    /// Bytes of a row in Arrow's form, about.
+    pub row_bytes: u64,
     /// Builds chunk `i` of `chunks`.
     pub chunk: Arc<dyn Fn(u64) -> Chunk + Send + Sync>,
 }
@@ -48,7 +53,8 @@ pub(crate) async fn load(
         mark,
         rows,
         chunks,
-        file_bytes,
+        file_rows,
+        row_bytes,
         chunk,
     } = table;
     let label = format!("{database}.{name}");
@@ -73,8 +79,16 @@ pub(crate) async fn load(
     let mut spec = NewTable::new(name, schema(name, columns)?);
     spec.partition = partition;
     spec.properties = HashMap::from([(MARK.to_string(), mark)]);
+    if file_rows < ROW_GROUP_ROWS {
+        let limit = (
+            "write.parquet.row-group-limit".to_string(),
+            file_rows.to_string(),
+        );
+        spec.properties.extend([limit]);
+    }
     let options = WriteOptions {
-        target_file_bytes: file_bytes,
+        // A file ends with the row group that reaches this, so somewhat less than its rows will have.
+        target_file_bytes: file_rows * row_bytes / 2,
         ..WriteOptions::default()
     };
     let mut writer = catalog.create_table_as(database, spec, options).await?;
@@ -101,7 +115,7 @@ pub(crate) async fn load(
             })?;
             done += batch.num_rows() as u64;
             writer.write(batch).await?;
-            progress.step(&label, done.min(rows), rows);
+            progress.step(&label, done.min(rows.saturating_sub(1)), rows);
         }
         Ok(())
     }
@@ -111,6 +125,6 @@ pub(crate) async fn load(
         return Err(e);
     }
     writer.commit().await?;
-    progress.step(&label, rows, rows);
+    progress.step(&label, done, done);
     Ok(())
 }

@@ -172,10 +172,10 @@ fn plain(error: &FlightError) -> String {
 
 /// `handshake` only gives a status as text: `… message: "…", details: …`.
 fn strip(text: &str) -> String {
-    let message = text
-        .split_once("message: \"")
-        .and_then(|(_, rest)| rest.split_once("\", "))
-        .map(|(m, _)| m);
+    let message = text.split_once("message: \"").map(|(_, rest)| {
+        let end = rest.find("\", ").or_else(|| rest.rfind('"'));
+        &rest[..end.unwrap_or(rest.len())]
+    });
     match message {
         Some(message) => message.replace("\\\"", "\"").replace("\\n", "\n"),
         None => text.to_string(),
@@ -210,6 +210,8 @@ mod tests {
     fn a_status_in_a_text_is_reduced_to_its_message() {
         let text = "Ipc error: Can't handshake code: 'x', message: \"wrong password for \\\"ann\\\"\", source: None";
         assert_eq!(strip(text), "wrong password for \"ann\"");
+        let text = "Ipc error: Can't handshake code: 'x', message: \"denied 'bob'\"";
+        assert_eq!(strip(text), "denied 'bob'");
         assert_eq!(strip("something else"), "something else");
     }
 }

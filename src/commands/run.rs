@@ -1,5 +1,6 @@
 //! From the command line to an exit code.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -17,8 +18,7 @@ pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let overrides = cli.settings.overrides(&cli.command);
     if let Command::Config { markdown: true } = cli.command {
-        print!("{}", config::markdown());
-        return ExitCode::SUCCESS;
+        return print(&config::markdown());
     }
     let settings = match config::load(cli.settings.config.as_deref(), &overrides) {
         Ok(settings) => settings,
@@ -31,6 +31,15 @@ pub fn run() -> ExitCode {
     }
 }
 
+/// Whoever reads may stop before the end, as in `tarn config | head`.
+fn print(text: &str) -> ExitCode {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => failed(&e, 1),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
 fn failed(error: &dyn std::error::Error, code: u8) -> ExitCode {
     eprintln!("tarn: {error}");
     ExitCode::from(code)
@@ -38,7 +47,7 @@ fn failed(error: &dyn std::error::Error, code: u8) -> ExitCode {
 
 fn dispatch(command: Command, settings: &Settings) -> Result<ExitCode, ServiceError> {
     match command {
-        Command::Config { .. } => print!("{}", config::print(settings)),
+        Command::Config { .. } => return Ok(print(&config::print(settings))),
         Command::Server(args) => {
             init_logging(settings)?;
             runtime()?.block_on(serve::serve(

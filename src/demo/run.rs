@@ -1,5 +1,6 @@
 //! The course of the demo.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -26,6 +27,13 @@ const WORKERS: u16 = 3;
 const MEMORY_SHARE: &str = "20%";
 /// How long the workers may take to register.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Prints a line. That nobody reads it any more is no reason to panic; the tour's own output ends the demo then.
+macro_rules! say {
+    ($($arg:tt)*) => {{
+        let _ = writeln!(std::io::stdout(), $($arg)*);
+    }};
+}
 
 /// Runs the demo; with `--once` it leaves after the tour.
 pub fn demo(runtime: &Runtime, settings: &Settings, args: &DemoArgs) -> ExitCode {
@@ -65,7 +73,7 @@ fn run(runtime: &Runtime, settings: &Settings, args: &DemoArgs) -> Result<(), St
     };
     runtime.block_on(or_told(lake(settings, &dir, args.scale, paint)))?;
 
-    println!(
+    say!(
         "{}",
         paint.title(&format!("Starting a coordinator and {WORKERS} workers"))
     );
@@ -79,7 +87,7 @@ fn run(runtime: &Runtime, settings: &Settings, args: &DemoArgs) -> Result<(), St
         .block_on(FlightClient::connect(host, port, "root", ""))
         .map_err(|e| Stopped::Failed(e.to_string()))?;
     runtime.block_on(or_told(workers_registered(&client)))?;
-    println!(
+    say!(
         "{}",
         paint.note(&format!(
             "the coordinator has {WORKERS} workers; logs are in {}",
@@ -95,17 +103,17 @@ fn run(runtime: &Runtime, settings: &Settings, args: &DemoArgs) -> Result<(), St
         })?;
 
     let (mysql_host, mysql_port) = split_address(mysql)?;
-    println!("\n{}", paint.title("Connect"));
-    println!("  MySQL       mysql -h {mysql_host} -P {mysql_port} -u root");
-    println!("  Flight SQL  grpc://{flight}, user root, no password");
-    println!("  shell       tarn sql --host {host} --port {port}");
-    println!("  databases   redbi (events, users, notes, shops, items), tpch (8 tables)");
+    say!("\n{}", paint.title("Connect"));
+    say!("  MySQL       mysql -h {mysql_host} -P {mysql_port} -u root");
+    say!("  Flight SQL  grpc://{flight}, user root, no password");
+    say!("  shell       tarn sql --host {host} --port {port}");
+    say!("  databases   redbi (events, users, notes, shops, items), tpch (8 tables)");
     if !args.once {
-        println!("\nServing until Ctrl-C.");
+        say!("\nServing until Ctrl-C.");
         runtime
             .block_on(tokio::signal::ctrl_c())
             .map_err(|e| format!("cannot listen for Ctrl-C: {e}"))?;
-        println!("\nstopping");
+        say!("\nstopping");
     }
     stop(coordinator, workers);
     Ok(())
@@ -121,7 +129,7 @@ async fn or_told<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, 
 
 async fn lake(settings: &Settings, dir: &Path, scale: f64, paint: Paint) -> Result<(), String> {
     let fail = |e: LakeError| format!("cannot make the lake in {}: {e}", dir.display());
-    println!("{}", paint.title(&format!("The lake in {}", dir.display())));
+    say!("{}", paint.title(&format!("The lake in {}", dir.display())));
     let catalogs = CatalogSettings {
         data_dir: dir.to_path_buf(),
         ..settings.catalogs()
@@ -140,7 +148,7 @@ async fn lake(settings: &Settings, dir: &Path, scale: f64, paint: Paint) -> Resu
     } else {
         "there already"
     };
-    println!(
+    say!(
         "{}\n",
         paint.note(&format!(
             "{state}: tpch at scale {scale}, redbi with {} events",

@@ -42,37 +42,40 @@ ORDER BY revenue DESC
 LIMIT 10",
     },
     Stop {
-        title: "What it will cost: one Saturday evening out of the week",
-        why: "From metadata alone: files of other days and hours are left out before anything is opened.",
+        title: "What it will cost: the weekend's purchases",
+        why: "From metadata alone: the files of other days are left out before anything is opened.",
         sql: "\
 EXPLAIN ESTIMATE
-SELECT channel, count(*) AS views, avg(duration_ms) AS duration_ms
-FROM redbi.events
-WHERE event_time >= TIMESTAMP '2026-03-07 18:00:00' AND event_time < TIMESTAMP '2026-03-07 22:00:00'
-  AND event_type = 'view'
-GROUP BY channel",
+SELECT s.kind AS shop_kind, e.channel, count(*) AS purchases, sum(e.amount) AS revenue
+FROM redbi.events e
+JOIN redbi.shops s ON s.shop_id = e.shop_id
+WHERE e.event_time >= TIMESTAMP '2026-03-07 00:00:00' AND e.event_time < TIMESTAMP '2026-03-09 00:00:00'
+  AND e.event_type = 'purchase'
+GROUP BY s.kind, e.channel",
     },
     Stop {
         title: "How it will run: the same query's plan",
         why: "The scan says what was pruned and why; the stages say what runs on the workers.",
         sql: "\
 EXPLAIN
-SELECT channel, count(*) AS views, avg(duration_ms) AS duration_ms
-FROM redbi.events
-WHERE event_time >= TIMESTAMP '2026-03-07 18:00:00' AND event_time < TIMESTAMP '2026-03-07 22:00:00'
-  AND event_type = 'view'
-GROUP BY channel",
+SELECT s.kind AS shop_kind, e.channel, count(*) AS purchases, sum(e.amount) AS revenue
+FROM redbi.events e
+JOIN redbi.shops s ON s.shop_id = e.shop_id
+WHERE e.event_time >= TIMESTAMP '2026-03-07 00:00:00' AND e.event_time < TIMESTAMP '2026-03-09 00:00:00'
+  AND e.event_type = 'purchase'
+GROUP BY s.kind, e.channel",
     },
     Stop {
         title: "How it ran: the profile",
         why: "The same plan with the metrics of every stage and task on every worker.",
         sql: "\
 EXPLAIN ANALYZE
-SELECT channel, count(*) AS views, avg(duration_ms) AS duration_ms
-FROM redbi.events
-WHERE event_time >= TIMESTAMP '2026-03-07 18:00:00' AND event_time < TIMESTAMP '2026-03-07 22:00:00'
-  AND event_type = 'view'
-GROUP BY channel",
+SELECT s.kind AS shop_kind, e.channel, count(*) AS purchases, sum(e.amount) AS revenue
+FROM redbi.events e
+JOIN redbi.shops s ON s.shop_id = e.shop_id
+WHERE e.event_time >= TIMESTAMP '2026-03-07 00:00:00' AND e.event_time < TIMESTAMP '2026-03-09 00:00:00'
+  AND e.event_type = 'purchase'
+GROUP BY s.kind, e.channel",
     },
 ];
 

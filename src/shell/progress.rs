@@ -13,6 +13,10 @@ use crate::client::{Client, ClientError, collect};
 const PATIENCE: Duration = Duration::from_secs(1);
 const PERIOD: Duration = Duration::from_millis(250);
 
+/// While it is not known how much there is to read.
+const CLOCK: &str = "{elapsed}  {msg}";
+const SPLITS: &str = "{bar:30} {pos}/{len} splits  {msg}  {elapsed}";
+
 /// Where a query is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Progress {
@@ -51,9 +55,7 @@ pub async fn watch(client: &dyn Client, id: u64) {
 }
 
 async fn clock() {
-    let bar = Bar::new();
-    bar.0.set_style(style("{elapsed}"));
-    bar.0.enable_steady_tick(PERIOD);
+    let _bar = Bar::new();
     std::future::pending::<()>().await;
 }
 
@@ -93,10 +95,11 @@ struct Bar(ProgressBar);
 
 impl Bar {
     fn new() -> Self {
-        Self(ProgressBar::with_draw_target(
-            None,
-            ProgressDrawTarget::stderr(),
-        ))
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr())
+            .with_style(style(CLOCK))
+            .with_elapsed(PATIENCE);
+        bar.enable_steady_tick(PERIOD);
+        Self(bar)
     }
 
     fn show(&self, progress: Progress) {
@@ -105,17 +108,15 @@ impl Bar {
             HumanCount(progress.rows),
             HumanBytes(progress.bytes)
         );
-        if progress.splits_total == 0 {
-            self.0.set_style(style("{elapsed}  {msg}"));
-        } else {
-            self.0
-                .set_style(style("{bar:30} {pos}/{len} splits  {msg}  {elapsed}"));
+        self.0.set_message(read);
+        if progress.splits_total > 0 {
+            if self.0.length() == Some(0) {
+                self.0.set_style(style(SPLITS));
+            }
             self.0.set_length(progress.splits_total);
             self.0
                 .set_position(progress.splits_done.min(progress.splits_total));
         }
-        self.0.set_message(read);
-        self.0.tick();
     }
 }
 
@@ -155,11 +156,7 @@ mod tests {
 
     #[test]
     fn the_templates_are_valid() {
-        for template in [
-            "{elapsed}",
-            "{elapsed}  {msg}",
-            "{bar:30} {pos}/{len} splits  {msg}  {elapsed}",
-        ] {
+        for template in [CLOCK, SPLITS] {
             assert!(ProgressStyle::with_template(template).is_ok());
         }
     }

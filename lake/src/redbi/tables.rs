@@ -84,8 +84,11 @@ const ITEMS: &[Column] = &[
 ];
 
 const CHUNK_ROWS: u64 = 50_000;
-/// About three files for each day of the default size.
-const FILE_BYTES: u64 = 16 << 20;
+/// About three files for each of the seven days.
+const FILES: u64 = 21;
+const LEAST_FILE_ROWS: u64 = 5_000;
+/// Bytes of a row in Arrow's form, about.
+const ROW_BYTES: u64 = 120;
 
 /// The tables of a size, dimensions first.
 pub(super) fn tables(size: RedbiSize) -> Vec<Table> {
@@ -102,7 +105,8 @@ pub(super) fn tables(size: RedbiSize) -> Vec<Table> {
             mark: mark.clone(),
             rows,
             chunks: rows.div_ceil(CHUNK_ROWS),
-            file_bytes: FILE_BYTES,
+            file_rows: size.events.div_ceil(FILES).max(LEAST_FILE_ROWS),
+            row_bytes: ROW_BYTES,
             chunk,
         };
     let users = dimension(
@@ -147,7 +151,8 @@ pub(super) fn tables(size: RedbiSize) -> Vec<Table> {
         mark,
         rows: size.events,
         chunks: slices.len() as u64,
-        file_bytes: FILE_BYTES,
+        file_rows: size.events.div_ceil(FILES).max(LEAST_FILE_ROWS),
+        row_bytes: ROW_BYTES,
         chunk: Arc::new(move |i| event_columns(&events(&size, &popularity, slices[i as usize]))),
     };
     vec![shops, items, users, notes, events]

@@ -98,7 +98,7 @@ const LINEITEM: &[Column] = &[
 const CHUNK_ROWS: u64 = 60_000;
 /// Large tables come in about this many files, so that there is something to divide among workers.
 const FILES: u64 = 8;
-const LEAST_FILE_BYTES: u64 = 3 << 20;
+const LEAST_FILE_ROWS: u64 = 5_000;
 
 /// The part `part` of `parts`, as `tpchgen` counts them (from 1).
 type Generate = fn(scale: f64, part: i32, parts: i32) -> Chunk;
@@ -198,7 +198,8 @@ pub(super) fn tables(scale: f64) -> Vec<Table> {
                 mark: format!("tpch scale={scale} version=1"),
                 rows,
                 chunks,
-                file_bytes: (rows * plan.row_bytes / FILES).max(LEAST_FILE_BYTES),
+                file_rows: rows.div_ceil(FILES).max(LEAST_FILE_ROWS),
+                row_bytes: plan.row_bytes,
                 chunk: Arc::new(move |i| generate(scale, i as i32 + 1, chunks as i32)),
             }
         })
