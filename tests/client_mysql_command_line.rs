@@ -7,7 +7,15 @@ use crate::harness::{Cluster, mysql_command, run};
 fn mysql(cluster: &Cluster, args: &[&str]) -> Command {
     let mut command = Command::new(mysql_command());
     command
-        .args(["--protocol=tcp", "-h", "127.0.0.1", "-u", "root", "-P", &cluster.mysql_port().to_string()])
+        .args([
+            "--protocol=tcp",
+            "-h",
+            "127.0.0.1",
+            "-u",
+            "root",
+            "-P",
+            &cluster.mysql_port().to_string(),
+        ])
         .args(args);
     command
 }
@@ -23,17 +31,37 @@ fn statements_run_in_batch_mode_and_completion_may_browse() {
     // Without -A the client browses every table of the database before the first statement.
     let printed = run(&mut mysql(
         &server,
-        &["--auto-rehash", "-B", "shop", "-e", "SELECT id, total, placed_at FROM orders ORDER BY id"],
+        &[
+            "--auto-rehash",
+            "-B",
+            "shop",
+            "-e",
+            "SELECT id, total, placed_at FROM orders ORDER BY id",
+        ],
     ));
     assert_eq!(
         printed,
         "id\ttotal\tplaced_at\n1\t9.90\t2024-03-01 10:00:00.000000\n2\tNULL\t2024-03-02 11:00:00.000000\n"
     );
-    let tables = run(&mut mysql(&server, &["-B", "-N", "shop", "-e", "SHOW TABLES; SHOW DATABASES LIKE 'sh%'"]));
+    let tables = run(&mut mysql(
+        &server,
+        &[
+            "-B",
+            "-N",
+            "shop",
+            "-e",
+            "SHOW TABLES; SHOW DATABASES LIKE 'sh%'",
+        ],
+    ));
     assert_eq!(tables, "orders\nshop\n");
-    let described = run(&mut mysql(&server, &["-B", "-N", "shop", "-e", "DESCRIBE orders"]));
-    let types: Vec<Vec<&str>> =
-        described.lines().map(|line| line.split('\t').take(3).collect()).collect();
+    let described = run(&mut mysql(
+        &server,
+        &["-B", "-N", "shop", "-e", "DESCRIBE orders"],
+    ));
+    let types: Vec<Vec<&str>> = described
+        .lines()
+        .map(|line| line.split('\t').take(3).collect())
+        .collect();
     assert_eq!(
         types,
         [
@@ -50,13 +78,24 @@ fn errors_carry_mysqls_codes() {
     for (sql, code, part) in [
         ("SELEC 1", "ERROR 1064 (42000)", "near"),
         ("SELECT * FROM nowhere.nothing", "ERROR 1", "nowhere"),
-        ("SELECT missing_column FROM (SELECT 1 AS present) t", "ERROR 1054 (42S22)", "missing_column"),
-        ("USE no_such_database", "ERROR 1049 (42000)", "no_such_database"),
+        (
+            "SELECT missing_column FROM (SELECT 1 AS present) t",
+            "ERROR 1054 (42S22)",
+            "missing_column",
+        ),
+        (
+            "USE no_such_database",
+            "ERROR 1049 (42000)",
+            "no_such_database",
+        ),
         ("CREATE DATABASE `default`", "ERROR 1007", "default"),
     ] {
         let output = mysql(&server, &["-e", sql]).output().expect("mysql runs");
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "{sql} should fail");
-        assert!(error.contains(code) && error.contains(part), "{sql}: {error}");
+        assert!(
+            error.contains(code) && error.contains(part),
+            "{sql}: {error}"
+        );
     }
 }

@@ -9,12 +9,21 @@ async fn connector_j_browses_queries_and_prepares() {
     let server = Cluster::server();
     let mut client = server.client().await;
     client.query("CREATE DATABASE shop").await;
-    client.query("CREATE TABLE shop.orders (id INT NOT NULL, note STRING)").await;
+    client
+        .query("CREATE TABLE shop.orders (id INT NOT NULL, note STRING)")
+        .await;
     client
         .query("INSERT INTO shop.orders SELECT value, concat('note ', value) FROM range(0, 500)")
         .await;
-    for options in ["", "?useServerPrepStmts=true", "?useCursorFetch=true&defaultFetchSize=100"] {
-        let url = format!("jdbc:mysql://127.0.0.1:{}/shop{options}", server.mysql_port());
+    for options in [
+        "",
+        "?useServerPrepStmts=true",
+        "?useCursorFetch=true&defaultFetchSize=100",
+    ] {
+        let url = format!(
+            "jdbc:mysql://127.0.0.1:{}/shop{options}",
+            server.mysql_port()
+        );
         let classes = jdbc_driver_class();
         let class_path = std::env::join_paths([
             classes.parent().expect("a folder"),

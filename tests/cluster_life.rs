@@ -21,16 +21,29 @@ async fn running_tasks(cluster: &Cluster) -> u64 {
 async fn a_worker_killed_mid_query_costs_time_and_not_the_answer() {
     let mut cluster = Cluster::over(generate_tpch(), 3).await;
     let mut client = cluster.client().await;
-    let expected = client.value("SELECT count(*) FROM tpch.lineitem WHERE l_orderkey < 3000").await;
+    let expected = client
+        .value("SELECT count(*) FROM tpch.lineitem WHERE l_orderkey < 3000")
+        .await;
     let query = tokio::spawn(async move { client.try_query(LONG).await });
-    eventually("the query runs on the workers", async || running_tasks(&cluster).await >= 3).await;
+    eventually("the query runs on the workers", async || {
+        running_tasks(&cluster).await >= 3
+    })
+    .await;
     cluster.workers[1].kill();
-    let rows = query.await.expect("no panic").expect("the query is retried");
+    let rows = query
+        .await
+        .expect("no panic")
+        .expect("the query is retried");
     // The condition holds for nearly all pairs; the exact count is what one process says.
     let alone = Cluster::over(generate_tpch(), 0).await;
     assert_eq!(rows[0][0], alone.client().await.value(LONG).await);
     assert!(expected.parse::<u64>().expect("a count") > 1000);
-    let record = cluster.audit().into_iter().rev().find(|r| r["statement"] == LONG).expect("an audit record");
+    let record = cluster
+        .audit()
+        .into_iter()
+        .rev()
+        .find(|r| r["statement"] == LONG)
+        .expect("an audit record");
     assert_eq!(record["outcome"], "ok");
     assert!(record["retries"].as_u64() >= Some(1), "{record}");
     cluster.wait_for_workers(2).await;
@@ -42,7 +55,11 @@ async fn a_worker_lost_after_the_first_row_fails_the_query_in_seconds() {
     let mut client = cluster.client().await;
     let sql = "SELECT a.l_orderkey, b.l_comment FROM tpch.lineitem a JOIN tpch.lineitem b \
                ON a.l_linenumber <> b.l_linenumber + 10 WHERE b.l_orderkey < 3000";
-    let info = client.flight().execute(sql.into(), None).await.expect("planned");
+    let info = client
+        .flight()
+        .execute(sql.into(), None)
+        .await
+        .expect("planned");
     let ticket = info.endpoint[0].ticket.clone().expect("a ticket");
     let mut stream = client.flight().do_get(ticket).await.expect("a stream");
     use futures::StreamExt;
@@ -60,7 +77,10 @@ async fn a_worker_lost_after_the_first_row_fails_the_query_in_seconds() {
     })
     .await
     .expect("it must not hang");
-    assert!(ended.contains("worker"), "an error that says why, not `{ended}`");
+    assert!(
+        ended.contains("worker"),
+        "an error that says why, not `{ended}`"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,7 +97,10 @@ async fn a_new_worker_takes_part_without_any_restart() {
     cluster.add_worker();
     cluster.wait_for_workers(3).await;
     assert_eq!(client.query(sql).await, before);
-    running.await.expect("no panic").expect("the query that was running goes on");
+    running
+        .await
+        .expect("no panic")
+        .expect("the query that was running goes on");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,12 +108,25 @@ async fn a_draining_worker_finishes_its_tasks_and_takes_no_more() {
     let mut cluster = Cluster::over(generate_tpch(), 2).await;
     let mut client = cluster.client().await;
     let query = tokio::spawn(async move { client.try_query(LONG).await });
-    eventually("the query runs", async || running_tasks(&cluster).await >= 2).await;
+    eventually("the query runs", async || {
+        running_tasks(&cluster).await >= 2
+    })
+    .await;
     cluster.workers[0].signal("TERM");
     cluster.wait_for_workers(1).await;
     // New queries go to the other one; the running one is finished by both.
-    assert_eq!(cluster.client().await.value("SELECT count(*) FROM tpch.nation").await, "25");
-    query.await.expect("no panic").expect("a draining worker finishes its tasks");
+    assert_eq!(
+        cluster
+            .client()
+            .await
+            .value("SELECT count(*) FROM tpch.nation")
+            .await,
+        "25"
+    );
+    query
+        .await
+        .expect("no panic")
+        .expect("a draining worker finishes its tasks");
     assert_eq!(cluster.workers[0].wait(Duration::from_secs(60)), Some(0));
 }
 
@@ -99,7 +135,14 @@ async fn workers_rejoin_a_restarted_coordinator() {
     let mut cluster = Cluster::over(generate_tpch(), 2).await;
     cluster.restart_coordinator();
     cluster.wait_for_workers(2).await;
-    assert_eq!(cluster.client().await.value("SELECT count(*) FROM tpch.region").await, "5");
+    assert_eq!(
+        cluster
+            .client()
+            .await
+            .value("SELECT count(*) FROM tpch.region")
+            .await,
+        "5"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

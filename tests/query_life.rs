@@ -34,15 +34,23 @@ async fn a_killed_query_stops_on_every_worker() {
     eventually("the query runs", async || tasks(&cluster).await >= 2).await;
     let mut admin = cluster.client().await;
     let rows = admin
-        .query("SELECT query_id, state FROM tarn.system.queries WHERE query LIKE '%l_suppkey * b.l_linenumber%' AND query NOT LIKE '%system.queries%'")
+        .query("SELECT query_id, state FROM tarn.system.queries WHERE statement LIKE '%l_suppkey * b.l_linenumber%' AND statement NOT LIKE '%system.queries%'")
         .await;
     assert_eq!(rows.len(), 1, "{rows:?}");
     admin.query(&format!("KILL QUERY '{}'", rows[0][0])).await;
     let error = query.await.expect("no panic").expect_err("it was killed");
-    assert!(error.to_lowercase().contains("interrupt") || error.to_lowercase().contains("kill"), "{error}");
+    assert!(
+        error.to_lowercase().contains("interrupt") || error.to_lowercase().contains("kill"),
+        "{error}"
+    );
     eventually("no task is left", async || tasks(&cluster).await == 0).await;
     eventually("its memory is free", async || memory(&cluster).await == 0).await;
-    let record = cluster.audit().into_iter().rev().find(|r| r["statement"] == LONG).expect("a record");
+    let record = cluster
+        .audit()
+        .into_iter()
+        .rev()
+        .find(|r| r["statement"] == LONG)
+        .expect("a record");
     assert_eq!(record["outcome"], "killed");
 }
 
@@ -52,7 +60,10 @@ async fn a_disconnect_stops_the_query() {
     run_python("disconnect.py", &[&cluster.mysql_port().to_string(), LONG]);
     eventually("no task is left", async || tasks(&cluster).await == 0).await;
     eventually("the record says so", async || {
-        cluster.audit().iter().any(|r| r["statement"] == LONG && r["outcome"] == "disconnected")
+        cluster
+            .audit()
+            .iter()
+            .any(|r| r["statement"] == LONG && r["outcome"] == "disconnected")
     })
     .await;
 }
@@ -70,13 +81,24 @@ async fn operators_spill_under_a_small_memory_limit_and_agree() {
     let sql = "SELECT l_orderkey, l_linenumber, l_comment FROM tpch.lineitem ORDER BY l_comment, l_orderkey, l_linenumber LIMIT 5 OFFSET 30000";
     let roomy = Cluster::over(generate_tpch(), 0).await;
     let expected = roomy.client().await.query(sql).await;
-    let small = Cluster::over_with(generate_tpch(), 0, Settings::default().with("TARN_WORKER_MEMORY", "16MiB")).await;
+    let small = Cluster::over_with(
+        generate_tpch(),
+        0,
+        Settings::default().with("TARN_WORKER_MEMORY", "16MiB"),
+    )
+    .await;
     let mut client = small.client().await;
     assert_eq!(client.query(sql).await, expected);
-    let analyzed = format!("{:?}", client.query(&format!("EXPLAIN ANALYZE {sql}")).await);
+    let analyzed = format!(
+        "{:?}",
+        client.query(&format!("EXPLAIN ANALYZE {sql}")).await
+    );
     assert!(analyzed.contains("spill_count="), "{analyzed}");
     assert!(
-        analyzed.split("spill_count=").skip(1).any(|rest| !rest.starts_with('0')),
+        analyzed
+            .split("spill_count=")
+            .skip(1)
+            .any(|rest| !rest.starts_with('0')),
         "nothing was spilled: {analyzed}"
     );
 }
@@ -86,7 +108,10 @@ async fn a_slow_client_does_not_make_the_query_buffer() {
     let cluster = Cluster::over(generate_tpch(), 2).await;
     let printed = run_python(
         "slow_client.py",
-        &[&cluster.mysql_port().to_string(), &cluster.coordinator.pid().to_string()],
+        &[
+            &cluster.mysql_port().to_string(),
+            &cluster.coordinator.pid().to_string(),
+        ],
     );
     let grown: u64 = printed.trim().parse().expect("bytes");
     // The whole answer is over 2 GB; sockets, channels and batches in flight are far less.
@@ -99,14 +124,18 @@ async fn every_statement_leaves_a_record_with_its_scans() {
     let cluster = Cluster::start(2).await;
     let mut client = cluster.client().await;
     client.query("CREATE DATABASE d").await;
-    client.query("CREATE TABLE d.t (day DATE, user_id BIGINT, n INT) PARTITION BY (day)").await;
+    client
+        .query("CREATE TABLE d.t (day DATE, user_id BIGINT, n INT) PARTITION BY (day)")
+        .await;
     for day in 1..=4 {
         client
             .query(&format!("INSERT INTO d.t SELECT DATE '2024-01-0{day}', value, 1 FROM range({day}00, {day}50)"))
             .await;
     }
     assert_eq!(
-        client.value("SELECT sum(n) FROM d.t WHERE day >= '2024-01-03' AND user_id < 320").await,
+        client
+            .value("SELECT sum(n) FROM d.t WHERE day >= '2024-01-03' AND user_id < 320")
+            .await,
         "20"
     );
     client.error("SELECT * FROM d.missing").await;
@@ -114,12 +143,20 @@ async fn every_statement_leaves_a_record_with_its_scans() {
     let mut record = serde_json::Value::Null;
     eventually("the records are written", async || {
         let all = cluster.audit();
-        if let Some(found) = all.iter().find(|r| r["statement"].as_str().is_some_and(|s| s.contains("user_id < 320"))) {
+        if let Some(found) = all.iter().find(|r| {
+            r["statement"]
+                .as_str()
+                .is_some_and(|s| s.contains("user_id < 320"))
+        }) {
             record = found.clone();
         }
         !record.is_null()
-            && all.iter().any(|r| r["outcome"] == "error" && r["error"]["code"] == 1146)
-            && all.iter().any(|r| r["outcome"] == "error" && r["error"]["code"] == 1064)
+            && all
+                .iter()
+                .any(|r| r["outcome"] == "error" && r["error"]["code"] == 1146)
+            && all
+                .iter()
+                .any(|r| r["outcome"] == "error" && r["error"]["code"] == 1064)
     })
     .await;
     assert_eq!(record["kind"], "SELECT");
@@ -129,7 +166,11 @@ async fn every_statement_leaves_a_record_with_its_scans() {
     // Four files, a day each: the partition leaves days 3 and 4, the bounds of user_id leave day 3.
     assert_eq!(scan["table"], "t");
     assert_eq!(scan["nonPartFilterCols"], serde_json::json!(["user_id"]));
-    assert_eq!(scan["files"], serde_json::json!({"total": 4, "skipped": 3, "kept": 1}), "{scan}");
+    assert_eq!(
+        scan["files"],
+        serde_json::json!({"total": 4, "skipped": 3, "kept": 1}),
+        "{scan}"
+    );
     assert_eq!(scan["resultDataFiles"], 1);
     assert_eq!(scan["rowsInFiles"], 50);
     assert_eq!(scan["manifests"]["total"], 4);
@@ -143,19 +184,37 @@ async fn explain_estimate_and_analyze_tell_what_is_read() {
     for part in ["Stage", "lineitem", "files"] {
         assert!(plan.contains(part), "no `{part}` in {plan}");
     }
-    let estimate = client.query("EXPLAIN ESTIMATE SELECT * FROM tpch.lineitem WHERE l_orderkey < 0").await;
+    let estimate = client
+        .query("EXPLAIN ESTIMATE SELECT * FROM tpch.lineitem WHERE l_orderkey < 0")
+        .await;
     let text = format!("{estimate:?}");
     assert!(text.contains("lineitem"), "{text}");
-    let analyzed = format!("{:?}", client.query("EXPLAIN ANALYZE SELECT l_shipmode, count(*) FROM tpch.lineitem GROUP BY l_shipmode").await);
-    assert!(analyzed.contains("output_rows") && analyzed.contains("Task"), "{analyzed}");
+    let analyzed = format!(
+        "{:?}",
+        client
+            .query(
+                "EXPLAIN ANALYZE SELECT l_shipmode, count(*) FROM tpch.lineitem GROUP BY l_shipmode"
+            )
+            .await
+    );
+    assert!(
+        analyzed.contains("output_rows") && analyzed.contains("Task"),
+        "{analyzed}"
+    );
 }
 
 #[test]
 fn garbage_on_the_ports_hurts_nobody_else() {
     let server = Cluster::server();
-    for address in [server.coordinator.address("mysql"), server.coordinator.address("flight"), server.coordinator.address("http")] {
+    for address in [
+        server.coordinator.address("mysql"),
+        server.coordinator.address("flight"),
+        server.coordinator.address("http"),
+    ] {
         let mut socket = TcpStream::connect(address).expect("it listens");
-        let garbage: Vec<u8> = (0..100_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let garbage: Vec<u8> = (0..100_000u32)
+            .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+            .collect();
         let _ = socket.write_all(&garbage);
         let _ = socket.set_read_timeout(Some(std::time::Duration::from_secs(5)));
         let mut answer = vec![];

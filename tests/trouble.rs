@@ -7,7 +7,11 @@ use crate::harness::{Client, Cluster, Settings};
 
 async fn table_of_ten(client: &mut Client, name: &str) {
     client.query("CREATE DATABASE IF NOT EXISTS d").await;
-    client.query(&format!("CREATE TABLE d.{name} AS SELECT value AS id FROM range(0, 10)")).await;
+    client
+        .query(&format!(
+            "CREATE TABLE d.{name} AS SELECT value AS id FROM range(0, 10)"
+        ))
+        .await;
 }
 
 fn files(dir: &Path, ending: &str) -> Vec<PathBuf> {
@@ -50,7 +54,10 @@ async fn a_broken_file_is_named_and_hurts_nothing_else() {
     ];
     for (how, harm) in harms {
         for ending in [".parquet", ".avro", ".metadata.json"] {
-            let name = format!("t_{how}_{}", ending.trim_start_matches('.').replace('.', "_"));
+            let name = format!(
+                "t_{how}_{}",
+                ending.trim_start_matches('.').replace('.', "_")
+            );
             table_of_ten(&mut client, &name).await;
             let folder = files(server.dir(), ending)
                 .into_iter()
@@ -58,12 +65,21 @@ async fn a_broken_file_is_named_and_hurts_nothing_else() {
                 .collect::<Vec<_>>();
             assert!(!folder.is_empty(), "no {ending} of {name}");
             folder.iter().for_each(|path| harm(path));
-            let error = client.error(&format!("SELECT sum(id) FROM d.{name} WHERE id > 3")).await;
+            let error = client
+                .error(&format!("SELECT sum(id) FROM d.{name} WHERE id > 3"))
+                .await;
             assert!(
-                folder.iter().any(|path| error.contains(&*path.file_name().expect("a file").to_string_lossy())),
+                folder
+                    .iter()
+                    .any(|path| error
+                        .contains(&*path.file_name().expect("a file").to_string_lossy())),
                 "{how} {ending}: the error names no file: {error}"
             );
-            assert_eq!(client.value("SELECT sum(id) FROM d.sound").await, "45", "after {how} {ending}");
+            assert_eq!(
+                client.value("SELECT sum(id) FROM d.sound").await,
+                "45",
+                "after {how} {ending}"
+            );
         }
     }
 }
@@ -77,13 +93,28 @@ async fn a_wrong_password_is_refused_and_a_right_one_is_not() {
         "[[users]]\nname = \"ann\"\npassword = \"right horse\"\n",
     )
     .expect("written");
-    let server = Cluster::server_with(Settings::default().with("TARN_CONFIG", file.to_str().expect("UTF-8")));
-    let error = server.client_as("ann", "wrong").await.err().expect("refused");
+    let server = Cluster::server_with(
+        Settings::default().with("TARN_CONFIG", file.to_str().expect("UTF-8")),
+    );
+    let error = server
+        .client_as("ann", "wrong")
+        .await
+        .err()
+        .expect("refused");
     assert!(error.to_lowercase().contains("ann"), "{error}");
-    let mut ann = server.client_as("ann", "right horse").await.expect("let in");
+    let mut ann = server
+        .client_as("ann", "right horse")
+        .await
+        .expect("let in");
     assert!(ann.value("SELECT CURRENT_USER()").await.starts_with("ann"));
-    assert!(server.client_as("root", "").await.is_err(), "root is not among the users of the file");
-    let printed = crate::harness::run_python("passwords.py", &[&server.mysql_port().to_string(), "ann", "right horse"]);
+    assert!(
+        server.client_as("root", "").await.is_err(),
+        "root is not among the users of the file"
+    );
+    let printed = crate::harness::run_python(
+        "passwords.py",
+        &[&server.mysql_port().to_string(), "ann", "right horse"],
+    );
     assert_eq!(printed.trim(), "ok");
 }
 
@@ -92,8 +123,18 @@ async fn errors_suggest_what_was_meant() {
     let server = Cluster::server();
     let mut client = server.client().await;
     table_of_ten(&mut client, "orders").await;
-    assert!(client.error("SELECT * FROM d.ordesr").await.contains("orders"));
-    assert!(client.error("SELECT idd FROM d.orders").await.contains("id"));
+    assert!(
+        client
+            .error("SELECT * FROM d.ordesr")
+            .await
+            .contains("orders")
+    );
+    assert!(
+        client
+            .error("SELECT idd FROM d.orders")
+            .await
+            .contains("id")
+    );
     let error = client.error("SELECT id,\nFROM d.orders").await;
     assert!(error.contains("line 2"), "{error}");
     let error = client.error("SELECT * FROM lke.d.orders").await;

@@ -28,6 +28,7 @@ mod secrets;
 mod settings;
 mod sqlite;
 mod storage;
+mod uuid_columns;
 
 pub use append::{AppendSummary, AppendWriter, WriteOptions};
 pub use catalog::Catalog;
@@ -43,3 +44,4 @@ pub use settings::CatalogSettings;
 pub use storage::{
     StorageDescriptor, StoreSettings, TableStorage, location_to_path, path_to_location,
 };
+pub use uuid_columns::{is_uuid, mark_uuid};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::uuid_columns::to_arrow_schema;
 use arrow::datatypes::SchemaRef as ArrowSchemaRef;
-use iceberg::arrow::schema_to_arrow_schema;
 use iceberg::spec::{ManifestFile, SchemaRef, SnapshotRef, TableMetadataRef};
 
 use crate::error::{CatalogError, Result};
@@ -57,14 +57,13 @@ impl PinnedTable {
     ) -> Result<Self> {
         check_supported(&name, &metadata)?;
         let schema = metadata.current_schema().clone();
-        let arrow_schema =
-            schema_to_arrow_schema(&schema).map_err(|error| CatalogError::Unsupported {
-                table: name.clone(),
-                feature: format!(
-                    "a column of a type that has no Arrow type ({})",
-                    error.message()
-                ),
-            })?;
+        let arrow_schema = to_arrow_schema(&schema).map_err(|error| CatalogError::Unsupported {
+            table: name.clone(),
+            feature: format!(
+                "a column of a type that has no Arrow type ({})",
+                error.message()
+            ),
+        })?;
         let snapshot = metadata.current_snapshot().cloned();
         let inner = Inner {
             name,

@@ -23,6 +23,7 @@ mod prune;
 mod scan;
 mod session;
 mod statistics;
+mod yielding_joins;
 
 #[cfg(test)]
 mod query_tests;

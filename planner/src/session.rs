@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::memory::query_runtime;
 use crate::progress::QueryProgress;
 use crate::provider::QueryCatalogs;
+use crate::yielding_joins::YieldingJoins;
 
 /// Names one query from its first log line to its audit record, on every process that takes part.
 ///
@@ -118,7 +119,8 @@ pub fn session_builder(
         .with_config(config)
         .with_runtime_env(query_runtime(&runtime, o.query_memory_bytes))
         .with_catalog_list(catalogs)
-        .with_default_features();
+        .with_default_features()
+        .with_physical_optimizer_rule(Arc::new(YieldingJoins));
     let functions = builder.scalar_functions().get_or_insert_default();
     // Later ones replace earlier ones of the same name, so MySQL's meaning wins.
     functions.extend(crate::functions::scalar_functions());

@@ -23,18 +23,34 @@ impl Client {
             .await
             .map_err(|e| e.to_string())?;
         let mut flight = FlightSqlServiceClient::new(channel);
-        flight.handshake(user, password).await.map_err(|e| e.to_string())?;
+        flight
+            .handshake(user, password)
+            .await
+            .map_err(|e| e.to_string())?;
         Ok(Self { flight })
     }
 
     /// Runs one statement; its batches.
     pub async fn batches(&mut self, sql: &str) -> Result<Vec<RecordBatch>, String> {
-        let info = self.flight.execute(sql.to_owned(), None).await.map_err(|e| e.to_string())?;
+        let info = self
+            .flight
+            .execute(sql.to_owned(), None)
+            .await
+            .map_err(|e| e.to_string())?;
         let mut batches = vec![];
         for endpoint in info.endpoint {
             let ticket = endpoint.ticket.ok_or("no ticket")?;
-            let stream = self.flight.do_get(ticket).await.map_err(|e| e.to_string())?;
-            batches.extend(stream.try_collect::<Vec<_>>().await.map_err(|e| e.to_string())?);
+            let stream = self
+                .flight
+                .do_get(ticket)
+                .await
+                .map_err(|e| e.to_string())?;
+            batches.extend(
+                stream
+                    .try_collect::<Vec<_>>()
+                    .await
+                    .map_err(|e| e.to_string())?,
+            );
         }
         Ok(batches)
     }
@@ -52,7 +68,12 @@ impl Client {
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(|e| e.to_string())?;
             for row in 0..batch.num_rows() {
-                rows.push(columns.iter().map(|column| column.value(row).to_string()).collect());
+                rows.push(
+                    columns
+                        .iter()
+                        .map(|column| column.value(row).to_string())
+                        .collect(),
+                );
             }
         }
         Ok(rows)
@@ -69,7 +90,10 @@ impl Client {
     /// Runs one statement whose answer is one value.
     pub async fn value(&mut self, sql: &str) -> String {
         let rows = self.query(sql).await;
-        assert!(rows.len() == 1 && rows[0].len() == 1, "{sql}\nis not one value: {rows:?}");
+        assert!(
+            rows.len() == 1 && rows[0].len() == 1,
+            "{sql}\nis not one value: {rows:?}"
+        );
         rows[0][0].clone()
     }
 

@@ -57,7 +57,11 @@ impl Cluster {
     }
 
     pub async fn over_with(lake: &Path, workers: usize, settings: Settings) -> Self {
-        let command = if workers == 0 { "server" } else { "coordinator" };
+        let command = if workers == 0 {
+            "server"
+        } else {
+            "coordinator"
+        };
         let cluster = Self::start_in(Some(lake), command, workers, settings);
         if workers > 0 {
             cluster.wait_for_workers(workers).await;
@@ -68,10 +72,20 @@ impl Cluster {
     fn start_in(lake: Option<&Path>, command: &str, workers: usize, settings: Settings) -> Self {
         let own = tempfile::tempdir().expect("a temporary folder");
         let lake = lake.map_or_else(|| own.path().join("lake"), Path::to_owned);
-        let listen = ["MYSQL", "FLIGHT", "HTTP"]
-            .map(|name| (format!("TARN_COORDINATOR_{name}_LISTEN"), "127.0.0.1:0".to_owned()));
+        let listen = ["MYSQL", "FLIGHT", "HTTP"].map(|name| {
+            (
+                format!("TARN_COORDINATOR_{name}_LISTEN"),
+                "127.0.0.1:0".to_owned(),
+            )
+        });
         let coordinator = start_coordinator(command, &lake, &own, listen, &settings);
-        let mut cluster = Self { coordinator, workers: vec![], settings, lake, own };
+        let mut cluster = Self {
+            coordinator,
+            workers: vec![],
+            settings,
+            lake,
+            own,
+        };
         for _ in 0..workers {
             cluster.add_worker();
         }
@@ -80,7 +94,10 @@ impl Cluster {
 
     /// Starts one more worker process; its index in `workers`. It registers by itself.
     pub fn add_worker(&mut self) -> usize {
-        let own_dir = self.own.path().join(format!("worker-{}", self.workers.len()));
+        let own_dir = self
+            .own
+            .path()
+            .join(format!("worker-{}", self.workers.len()));
         let coordinator = format!("http://{}", self.coordinator.address("http"));
         let env = variables(
             &[
@@ -101,10 +118,14 @@ impl Cluster {
     pub fn restart_coordinator(&mut self) {
         let listen = ["MYSQL", "FLIGHT", "HTTP"].map(|name| {
             let address = self.coordinator.address(&name.to_lowercase());
-            (format!("TARN_COORDINATOR_{name}_LISTEN"), address.to_owned())
+            (
+                format!("TARN_COORDINATOR_{name}_LISTEN"),
+                address.to_owned(),
+            )
         });
         self.coordinator.kill();
-        self.coordinator = start_coordinator("coordinator", &self.lake, &self.own, listen, &self.settings);
+        self.coordinator =
+            start_coordinator("coordinator", &self.lake, &self.own, listen, &self.settings);
     }
 
     /// The data directory of the coordinator.
@@ -132,14 +153,19 @@ impl Cluster {
     /// Waits until `SHOW WORKERS` lists exactly `n` workers that take tasks.
     pub async fn wait_for_workers(&self, n: usize) {
         let mut client = self.client().await;
-        eventually(&format!("{n} active workers"), async || active_workers(&mut client).await == n)
-            .await;
+        eventually(&format!("{n} active workers"), async || {
+            active_workers(&mut client).await == n
+        })
+        .await;
     }
 
     /// The audit records so far, as JSON.
     pub fn audit(&self) -> Vec<serde_json::Value> {
-        let text = std::fs::read_to_string(self.own.path().join("audit/audit.log")).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+        let text =
+            std::fs::read_to_string(self.own.path().join("audit/audit.log")).unwrap_or_default();
+        text.lines()
+            .map(|line| serde_json::from_str(line).expect("a line is JSON"))
+            .collect()
     }
 }
 
@@ -156,7 +182,10 @@ async fn active_workers(client: &mut Client) -> usize {
 pub async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !holds().await {
-        assert!(Instant::now() < deadline, "did not come to be within 60 s: {what}");
+        assert!(
+            Instant::now() < deadline,
+            "did not come to be within 60 s: {what}"
+        );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

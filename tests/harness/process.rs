@@ -26,7 +26,11 @@ impl Process {
             .expect("the tarn binary starts");
         let log = Arc::new(Mutex::new(String::new()));
         let (lines, ready) = mpsc::channel();
-        forward(child.stdout.take().expect("piped"), lines.clone(), Arc::clone(&log));
+        forward(
+            child.stdout.take().expect("piped"),
+            lines.clone(),
+            Arc::clone(&log),
+        );
         forward(child.stderr.take().expect("piped"), lines, Arc::clone(&log));
         let deadline = Instant::now() + Duration::from_secs(60);
         loop {
@@ -34,7 +38,11 @@ impl Process {
                 Ok(line) => {
                     if let Some(addresses) = line.strip_prefix("ready ") {
                         let addresses = parse_addresses(addresses);
-                        return Self { child, addresses, log };
+                        return Self {
+                            child,
+                            addresses,
+                            log,
+                        };
                     }
                 }
                 Err(reason) => {
@@ -43,7 +51,11 @@ impl Process {
                         RecvTimeoutError::Timeout => "was not ready within 60 s",
                         RecvTimeoutError::Disconnected => "ended before it was ready",
                     };
-                    panic!("`tarn {}` {why}:\n{}", args.join(" "), log.lock().expect("log"));
+                    panic!(
+                        "`tarn {}` {why}:\n{}",
+                        args.join(" "),
+                        log.lock().expect("log")
+                    );
                 }
             }
         }
@@ -59,7 +71,11 @@ impl Process {
     /// The port under `name` in the ready line.
     pub fn port(&self, name: &str) -> u16 {
         let address = self.address(name);
-        address.rsplit(':').next().and_then(|port| port.parse().ok()).expect("host:port")
+        address
+            .rsplit(':')
+            .next()
+            .and_then(|port| port.parse().ok())
+            .expect("host:port")
     }
 
     /// What it has written so far.
@@ -93,7 +109,11 @@ impl Process {
             if let Some(status) = self.child.try_wait().expect("the process is ours") {
                 return status.code();
             }
-            assert!(Instant::now() < deadline, "tarn did not end within {limit:?}:\n{}", self.log());
+            assert!(
+                Instant::now() < deadline,
+                "tarn did not end within {limit:?}:\n{}",
+                self.log()
+            );
             std::thread::yield_now();
             std::thread::park_timeout(Duration::from_millis(20));
         }
@@ -105,7 +125,11 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            eprintln!("--- log of tarn process {}:\n{}", self.child.id(), self.log());
+            eprintln!(
+                "--- log of tarn process {}:\n{}",
+                self.child.id(),
+                self.log()
+            );
         }
     }
 }

@@ -20,7 +20,11 @@ impl Service {
     pub fn moto() -> Self {
         let port = free_port();
         let moto = tools::python().with_file_name("moto_server");
-        let service = Self::start(Command::new(moto).args(["-H", "127.0.0.1", "-p", &port.to_string()]), port, "");
+        let service = Self::start(
+            Command::new(moto).args(["-H", "127.0.0.1", "-p", &port.to_string()]),
+            port,
+            "",
+        );
         tools::run_python("make_bucket.py", &[&service.url, "lake"]);
         service
     }
@@ -40,7 +44,12 @@ impl Service {
     }
 
     fn start(command: &mut Command, port: u16, path: &str) -> Self {
-        Self::start_in(command, port, path, tempfile::tempdir().expect("a temporary folder"))
+        Self::start_in(
+            command,
+            port,
+            path,
+            tempfile::tempdir().expect("a temporary folder"),
+        )
     }
 
     fn start_in(command: &mut Command, port: u16, path: &str, dir: TempDir) -> Self {
@@ -53,11 +62,23 @@ impl Service {
             .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
         // Its log must be drained, or it stops when the pipe is full.
         let log = child.stderr.take().expect("piped");
-        std::thread::spawn(move || BufReader::new(log).lines().map_while(Result::ok).for_each(drop));
-        let service = Self { url: format!("http://127.0.0.1:{port}{path}"), child, _dir: dir };
+        std::thread::spawn(move || {
+            BufReader::new(log)
+                .lines()
+                .map_while(Result::ok)
+                .for_each(drop)
+        });
+        let service = Self {
+            url: format!("http://127.0.0.1:{port}{path}"),
+            child,
+            _dir: dir,
+        };
         let deadline = Instant::now() + Duration::from_secs(60);
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            assert!(Instant::now() < deadline, "{command:?} does not listen on {port}");
+            assert!(
+                Instant::now() < deadline,
+                "{command:?} does not listen on {port}"
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
         service

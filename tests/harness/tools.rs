@@ -22,12 +22,18 @@ pub fn jar(name: &str) -> PathBuf {
 
 /// The compiled JDBC probe's class path.
 pub fn jdbc_driver_class() -> PathBuf {
-    present(clients_dir().join("classes/JdbcProbe.class"), "the JDBC probe")
+    present(
+        clients_dir().join("classes/JdbcProbe.class"),
+        "the JDBC probe",
+    )
 }
 
 /// The class path of the Iceberg REST catalog of `tests/clients/rest_fixture`.
 pub fn rest_fixture_class_path() -> std::ffi::OsString {
-    let classes = present(clients_dir().join("classes/RestFx.class"), "the Iceberg REST catalog");
+    let classes = present(
+        clients_dir().join("classes/RestFx.class"),
+        "the Iceberg REST catalog",
+    );
     let jars = clients_dir().join("rest-jars/*");
     std::env::join_paths([classes.parent().expect("a folder"), &jars]).expect("a class path")
 }
@@ -55,13 +61,19 @@ fn present(path: PathBuf, what: &str) -> PathBuf {
 /// Runs a script of `tests/clients` and returns what it printed; a failure fails the test with
 /// everything it said.
 pub fn run_python(script: &str, args: &[&str]) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(script);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/clients")
+        .join(script);
     run(Command::new(python()).arg(path).args(args))
 }
 
 /// Runs a command that must succeed; its standard output.
 pub fn run(command: &mut Command) -> String {
-    let Output { status, stdout, stderr } = command
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command
         .output()
         .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     let stdout = String::from_utf8_lossy(&stdout).into_owned();

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
-use iceberg::arrow::schema_to_arrow_schema;
 use iceberg::spec::{Struct, TableMetadata};
 use tokio::sync::Semaphore;
 
@@ -24,6 +23,7 @@ use crate::name::TableName;
 use crate::pinned::PinnedTable;
 use crate::purge::remove_empty_directories;
 use crate::storage::{TableStorage, delete_files};
+use crate::uuid_columns::to_arrow_schema;
 
 /// Rows gathered before they are split by partition, so that the parts are not tiny.
 const SPLIT_ROWS: usize = 64 * 1024;
@@ -130,8 +130,7 @@ impl AppendWriter {
         };
         let schema = metadata.current_schema().clone();
         let arrow_schema = Arc::new(
-            schema_to_arrow_schema(&schema)
-                .map_err(|error| invalid(error.message().to_string()))?,
+            to_arrow_schema(&schema).map_err(|error| invalid(error.message().to_string()))?,
         );
         let spec = metadata.default_partition_spec().clone();
         let kind = Arc::new(FileKind {

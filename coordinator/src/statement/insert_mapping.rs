@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, FixedSizeBinaryArray, RecordBatch, RecordBatchOptions, new_null_array,
+};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
-use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::array_value_to_string;
-use tarn_catalog::near_names;
+use tarn_catalog::{is_uuid, near_names};
+use uuid::Uuid;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::error_conversion::did_you_mean;
@@ -88,12 +92,7 @@ impl Mapping {
         for (field, source) in self.table.fields().iter().zip(&self.sources) {
             let array = match source {
                 None => new_null_array(field.data_type(), batch.num_rows()),
-                Some(index) => cast(
-                    batch.column(*index),
-                    field.data_type(),
-                    field.name(),
-                    rows_before,
-                )?,
+                Some(index) => convert(batch.column(*index), field, rows_before)?,
             };
             if !field.is_nullable() && array.null_count() > 0 {
                 let row = (0..array.len())
@@ -142,7 +141,8 @@ fn position(table: &Schema, name: &str) -> Result<usize> {
         })
 }
 
-fn cast(array: &ArrayRef, to: &DataType, column: &str, rows_before: usize) -> Result<ArrayRef> {
+fn convert(array: &ArrayRef, field: &Field, rows_before: usize) -> Result<ArrayRef> {
+    let (to, column) = (field.data_type(), field.name());
     if array.data_type() == to {
         return Ok(Arc::clone(array));
     }
@@ -155,10 +155,10 @@ fn cast(array: &ArrayRef, to: &DataType, column: &str, rows_before: usize) -> Re
             ),
         ));
     }
-    cast_with_options(array, to, &STRICT).map_err(|error| {
+    cast(array, field).map_err(|error| {
         // Only now it matters which row it was.
         let row = (0..array.len())
-            .find(|row| cast_with_options(&array.slice(*row, 1), to, &STRICT).is_err())
+            .find(|row| cast(&array.slice(*row, 1), field).is_err())
             .unwrap_or(0);
         let value = array_value_to_string(array, row).unwrap_or_default();
         let at = rows_before + row + 1;
@@ -180,6 +180,39 @@ fn cast(array: &ArrayRef, to: &DataType, column: &str, rows_before: usize) -> Re
     })
 }
 
+/// As Arrow casts; text becomes a UUID, and bytes become bytes of a fixed length, which Arrow does
+/// not do.
+fn cast(array: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
+    let DataType::FixedSizeBinary(length) = field.data_type() else {
+        return cast_with_options(array, field.data_type(), &STRICT);
+    };
+    let sized = |values: Vec<Option<Vec<u8>>>| -> Result<ArrayRef, ArrowError> {
+        let array =
+            FixedSizeBinaryArray::try_from_sparse_iter_with_size(values.into_iter(), *length)?;
+        Ok(Arc::new(array))
+    };
+    if is_uuid(field) && array.data_type().is_string() {
+        let texts = cast_with_options(array, &DataType::Utf8, &STRICT)?;
+        let uuids = texts.as_string::<i32>().iter().map(|text| {
+            text.map(|text| Uuid::try_parse(text).map(|uuid| uuid.as_bytes().to_vec()))
+                .transpose()
+        });
+        return sized(
+            uuids
+                .collect::<Result<_, _>>()
+                .map_err(|e| ArrowError::CastError(e.to_string()))?,
+        );
+    }
+    let bytes = cast_with_options(array, &DataType::Binary, &STRICT)?;
+    sized(
+        bytes
+            .as_binary::<i32>()
+            .iter()
+            .map(|value| value.map(<[u8]>::to_vec))
+            .collect(),
+    )
+}
+
 /// Arrow would take a number for days or microseconds since 1970, which is never what was meant.
 fn makes_sense(from: &DataType, to: &DataType) -> bool {
     let number = |kind: &DataType| kind.is_numeric() || *kind == DataType::Boolean;
@@ -189,7 +222,7 @@ fn makes_sense(from: &DataType, to: &DataType) -> bool {
 #[cfg(test)]
 mod tests {
     use datafusion::arrow::array::{Int32Array, Int64Array, StringArray};
-    use datafusion::arrow::datatypes::{Field, TimeUnit};
+    use datafusion::arrow::datatypes::TimeUnit;
 
     use super::*;
 
@@ -199,6 +232,46 @@ mod tests {
             Field::new("at", DataType::Timestamp(TimeUnit::Microsecond, None), true),
             Field::new("note", DataType::Utf8, true),
         ]))
+    }
+
+    #[test]
+    fn text_becomes_a_uuid_and_bytes_must_have_the_length() {
+        let column = iceberg::spec::Type::Primitive(iceberg::spec::PrimitiveType::Uuid);
+        let uuid = tarn_catalog::mark_uuid(
+            Field::new("u", DataType::FixedSizeBinary(16), true),
+            &column,
+        );
+        let text: ArrayRef = Arc::new(StringArray::from(vec![
+            Some("00000000-0000-0000-0000-0000000000ff"),
+            None,
+        ]));
+        let made = convert(&text, &uuid, 0).expect("a UUID");
+        let made = made.as_fixed_size_binary();
+        assert_eq!(
+            made.value(0),
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255]
+        );
+        assert!(made.is_null(1));
+        let wrong: ArrayRef = Arc::new(StringArray::from(vec![
+            "00000000-0000-0000-0000-0000000000ff",
+            "no",
+        ]));
+        let error = convert(&wrong, &uuid, 10).expect_err("no UUID");
+        assert!(
+            error.message.contains("'no' for column 'u' at row 12"),
+            "{}",
+            error.message
+        );
+        let fixed = Field::new("f", DataType::FixedSizeBinary(2), true);
+        let bytes: ArrayRef = Arc::new(StringArray::from(vec!["ab", "abc"]));
+        assert!(convert(&bytes, &fixed, 0).is_err());
+        assert_eq!(
+            convert(&bytes.slice(0, 1), &fixed, 0)
+                .expect("two bytes")
+                .as_fixed_size_binary()
+                .value(0),
+            b"ab"
+        );
     }
 
     fn query(columns: Vec<ArrayRef>) -> RecordBatch {
