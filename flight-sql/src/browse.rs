@@ -11,11 +11,12 @@ use arrow_flight::sql::{
 };
 use futures::{StreamExt, stream};
 use tarn_catalog::Catalog;
-use tarn_coordinator::{Engine, Error, MysqlType};
+use tarn_coordinator::{Engine, Error};
 use tonic::Status;
 
 use crate::outgoing;
 use crate::status::{internal, status};
+use crate::type_info;
 
 /// The one type of table there is.
 const TABLE: &str = "TABLE";
@@ -168,7 +169,6 @@ async fn columns(catalog: &Catalog, database: &str, table: &str) -> Schema {
 }
 
 fn described(field: &Field, catalog: &str, database: &str, table: &str) -> FieldRef {
-    let sql_type = MysqlType::from_arrow(field.data_type());
     let mut metadata: HashMap<String, String> = field.metadata().clone();
     let mut say = |key: &str, value: String| {
         metadata.insert(format!("ARROW:FLIGHT:SQL:{key}"), value);
@@ -176,11 +176,12 @@ fn described(field: &Field, catalog: &str, database: &str, table: &str) -> Field
     say("CATALOG_NAME", catalog.to_owned());
     say("SCHEMA_NAME", database.to_owned());
     say("TABLE_NAME", table.to_owned());
-    say("TYPE_NAME", sql_type.data_type.to_ascii_uppercase());
-    if let Some(precision) = sql_type.numeric_precision.or(sql_type.datetime_precision) {
+    say(
+        "TYPE_NAME",
+        type_info::type_name(field.data_type()).to_owned(),
+    );
+    if let Some((precision, scale)) = type_info::precision(field.data_type()) {
         say("PRECISION", precision.to_string());
-    }
-    if let Some(scale) = sql_type.numeric_scale {
         say("SCALE", scale.to_string());
     }
     say("IS_AUTO_INCREMENT", "0".to_owned());

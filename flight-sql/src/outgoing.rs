@@ -83,8 +83,13 @@ fn batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowEr
 
 /// The rows of a query. Nothing is read ahead: the encoder asks for a batch when the transport has room
 /// for it. Dropping the stream, or cancelling `running`, stops the query.
-pub(crate) fn rows(rows: ResultRows, view_types: bool, running: Running) -> DataStream {
-    let schema = schema(&rows.schema, view_types);
+pub(crate) fn rows(
+    rows: ResultRows,
+    announced: Option<&Schema>,
+    view_types: bool,
+    running: Running,
+) -> DataStream {
+    let schema = promised(announced, &rows.schema, view_types);
     let to = Arc::clone(&schema);
     let token = running.token.clone();
     let state = Some((rows.stream, running));
@@ -108,6 +113,22 @@ pub(crate) fn rows(rows: ResultRows, view_types: bool, running: Running) -> Data
         }
     });
     encode(schema, batches.boxed())
+}
+
+/// The columns that were announced, if the rows fit them: drivers refuse a stream whose columns differ
+/// from those of its FlightInfo, be it in whether they may be NULL.
+fn promised(announced: Option<&Schema>, actual: &Schema, view_types: bool) -> SchemaRef {
+    let actual = schema(actual, view_types);
+    let Some(announced) = announced.map(|announced| schema(announced, view_types)) else {
+        return actual;
+    };
+    let fits = announced.fields().len() == actual.fields().len()
+        && announced
+            .fields()
+            .iter()
+            .zip(actual.fields())
+            .all(|(a, b)| a.data_type().equals_datatype(b.data_type()));
+    if fits { announced } else { actual }
 }
 
 /// The one row of a statement that has no result set.
@@ -213,6 +234,20 @@ mod tests {
         assert_eq!(
             schema(&from, true).field(0).data_type(),
             &DataType::Utf8View
+        );
+    }
+
+    #[test]
+    fn what_was_announced_is_sent_if_the_rows_fit_it() {
+        let one = |data_type, nullable| Schema::new(vec![Field::new("a", data_type, nullable)]);
+        let announced = one(DataType::Utf8View, true);
+        let sent = promised(Some(&announced), &one(DataType::Utf8View, false), false);
+        assert_eq!(*sent, one(DataType::Utf8, true));
+        let sent = promised(Some(&announced), &one(DataType::Int64, false), false);
+        assert_eq!(*sent, one(DataType::Int64, false));
+        assert_eq!(
+            *promised(None, &announced, false),
+            one(DataType::Utf8, true)
         );
     }
 

@@ -96,7 +96,9 @@ impl Service {
         values: Vec<ScalarValue>,
         descriptor: FlightDescriptor,
     ) -> Result<Response<FlightInfo>, Status> {
-        let ticket = if prepared.schema.is_some() {
+        // Where the values decide the types, only running it tells the columns.
+        let typed = prepared.parameter_types.iter().all(Option::is_some);
+        let ticket = if prepared.schema.is_some() && typed {
             let expected = prepared.parameter_types.len();
             if values.len() != expected {
                 return Err(invalid(format!(
@@ -131,6 +133,7 @@ impl Service {
         ticket: Ticket,
     ) -> Result<Response<DataStream>, Status> {
         let running = client.statements.run(handle);
+        let announced = ticket.schema();
         let outcome = match ticket {
             Ticket::Done(done) => StatementOutcome::Done(done),
             Ticket::Rows(rows) => StatementOutcome::Rows(rows),
@@ -144,7 +147,9 @@ impl Service {
             }
         };
         let stream = match outcome {
-            StatementOutcome::Rows(rows) => outgoing::rows(rows, client.view_types, running),
+            StatementOutcome::Rows(rows) => {
+                outgoing::rows(rows, announced.as_deref(), client.view_types, running)
+            }
             StatementOutcome::Done(done) => outgoing::done(&done)?,
         };
         Ok(Response::new(stream))

@@ -174,7 +174,7 @@ pub(crate) fn sql_info(
     b.append(I::SqlMaxRowSizeIncludesBlobs, true);
 
     // 0: no isolation level, there being no transactions.
-    b.append(I::SqlDefaultTransactionIsolation, 0i32);
+    b.append(I::SqlDefaultTransactionIsolation, 0i64);
     b.append(I::SqlTransactionsSupported, false);
     b.append(I::SqlSupportedTransactionsIsolationLevels, 0i32);
     b.append(I::SqlDataDefinitionCausesTransactionCommit, false);

@@ -312,6 +312,14 @@ async fn prepared_statements_take_parameters() {
             expected
         );
     }
+    // Where the value decides the type, the columns are those of the value.
+    let mut echo = client.prepare("SELECT ? AS v".into(), None).await.unwrap();
+    let value: Arc<dyn Array> = Arc::new(Int64Array::from(vec![42]));
+    echo.set_parameters(RecordBatch::try_from_iter(vec![("p", value)]).unwrap())
+        .unwrap();
+    let info = echo.execute().await.unwrap();
+    assert_eq!(numbers(&fetch(&mut client, &info).await.unwrap()), [42]);
+
     let none: Arc<dyn Array> = Arc::new(Int64Array::from(Vec::<i64>::new()));
     select
         .set_parameters(RecordBatch::try_from_iter(vec![("p", none)]).unwrap())
