@@ -5,6 +5,7 @@ use std::net::UdpSocket;
 use tarn_audit::FileSinkSettings;
 use tarn_cache::CacheSettings;
 use tarn_catalog::{CatalogSettings, StoreSettings};
+use tarn_cluster::routing::RoutingSettings;
 use tarn_cluster::{ClusterSettings, Compression, MembershipSettings};
 use tarn_coordinator::{EngineSettings, QuerySettings, ShownSetting, User};
 use tarn_flight_sql::FlightSettings;
@@ -107,14 +108,19 @@ impl Settings {
     }
 
     pub fn cluster(&self) -> ClusterSettings {
+        let defaults = ClusterSettings::default();
         ClusterSettings {
+            routing: RoutingSettings {
+                task_bytes: self.bytes("query.spread"),
+                ..defaults.routing
+            },
             compression: match self.text("query.compression") {
                 "none" => Compression::None,
                 "zstd" => Compression::Zstd,
                 _ => Compression::Lz4,
             },
             broadcast_bytes: usize::try_from(self.bytes("query.broadcast")).unwrap_or(usize::MAX),
-            ..ClusterSettings::default()
+            ..defaults
         }
     }
 

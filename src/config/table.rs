@@ -305,6 +305,13 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting(
         "query",
+        "spread",
+        Kind::Bytes,
+        "16MiB",
+        "A scan of fewer bytes runs on one worker, a larger one on all of them.",
+    ),
+    setting(
+        "query",
         "broadcast",
         Kind::Bytes,
         "8MiB",
