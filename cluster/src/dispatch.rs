@@ -82,6 +82,8 @@ pub struct QueryContext {
     pub query_id: String,
     /// What the query may hold of each worker's memory pool, in bytes.
     pub query_memory_bytes: Option<u64>,
+    /// Partitions in a task, where the user asked for a number.
+    pub partitions_per_task: Option<usize>,
     /// Workers that failed this query before, not to be used again.
     pub exclude: Vec<Url>,
 }
@@ -141,13 +143,14 @@ impl ClusterDispatch {
         query: &QueryContext,
     ) -> Result<SessionStateBuilder, ClusterError> {
         let workers = self.workers(query);
-        let no_workers = workers.is_empty().then(|| self.membership.why_none());
+        let no_workers = workers.is_empty().then(|| self.why_none(query));
         let routing = ScanRouting::new(self.settings.routing.clone(), workers.clone());
 
         let config = builder.config().get_or_insert_default();
-        let partitions = match self.settings.partitions_per_task {
-            0 => workers.cores() as usize,
-            partitions => partitions,
+        let partitions = match (query.partitions_per_task, self.settings.partitions_per_task) {
+            (Some(partitions), _) => partitions.max(1),
+            (None, 0) => workers.cores() as usize,
+            (None, partitions) => partitions,
         };
         if !workers.is_empty() {
             config.options_mut().execution.target_partitions = partitions;
@@ -197,6 +200,19 @@ impl ClusterDispatch {
             }));
         }
         Ok(builder)
+    }
+
+    fn why_none(&self, query: &QueryContext) -> String {
+        match self.membership.snapshot().is_empty() {
+            true => self.membership.why_none(),
+            false => {
+                let lost: Vec<&str> = query.exclude.iter().map(Url::as_str).collect();
+                format!(
+                    "every worker in service was lost while it ran this query: {}",
+                    lost.join(", ")
+                )
+            }
+        }
     }
 
     /// Takes note that a query lost a worker: it is left out until it is heard of again, and its connection is

@@ -50,7 +50,7 @@ impl WorkerSessionBuilder for SessionFactory {
         if let Some(bytes) = task.query_memory_bytes {
             // What each sort sets aside to merge what it spilled; DataFusion's 10 MB would be all of a small limit.
             let share =
-                usize::try_from(bytes).unwrap_or(usize::MAX) / (8 * config.target_partitions());
+                usize::try_from(bytes).unwrap_or(usize::MAX) / (4 * config.target_partitions());
             let execution = &mut config.options_mut().execution;
             execution.sort_spill_reservation_bytes =
                 execution.sort_spill_reservation_bytes.min(share);

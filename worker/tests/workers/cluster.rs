@@ -137,6 +137,8 @@ fn worker_process() {
         });
         serve(settings, listeners, shutdown).await.unwrap();
     });
+    // Nobody reads the test's result any more.
+    std::process::exit(0);
 }
 
 impl TestWorker {

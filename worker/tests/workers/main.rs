@@ -1,6 +1,7 @@
 //! Real workers on loopback ports, and queries spread over them.
 
 mod cluster;
+mod iceberg;
 mod lifecycle;
 mod loss;
 mod memory;

@@ -79,13 +79,13 @@ async fn a_finished_query_gives_everything_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sort_above_the_querys_limit_spills_and_a_join_is_refused_in_words() {
-    let tables = Tables::make(8, 20_000);
+    let tables = Tables::make(8, 40_000);
     let coordinator = Coordinator::start().await;
     let worker = TestWorker::start(coordinator.address).await;
     coordinator.wait_for_workers(1).await;
     let dispatch = dispatch(&coordinator, small_scans());
     let tight = QueryContext {
-        query_memory_bytes: Some(6 << 20),
+        query_memory_bytes: Some(16 << 20),
         ..query("tight")
     };
     let context = session(&dispatch, &tight, &tables).await;
@@ -94,7 +94,7 @@ async fn a_sort_above_the_querys_limit_spills_and_a_join_is_refused_in_words() {
     let batches = run(&context, sql).await.unwrap();
     assert_eq!(
         batches.iter().map(|batch| batch.num_rows()).sum::<usize>(),
-        160_000
+        320_000
     );
 
     let sql = "SELECT count(*) FROM facts a JOIN facts b ON a.id = b.id AND a.note || a.id = b.note || b.id";
