@@ -216,6 +216,8 @@ impl StatementContext {
                 &QueryContext {
                     query_id: self.running.id.to_string(),
                     query_memory_bytes: memory,
+                    partitions_per_task: Some(self.number("target_partitions"))
+                        .filter(|partitions| *partitions > 0),
                     exclude: lost.to_vec(),
                 },
             )?,
