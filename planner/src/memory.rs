@@ -7,6 +7,9 @@
 //! Within a query the limit is split as DataFusion's fair pool does: what cannot spill takes what it needs, what can
 //! spill gets an equal share of the rest. So a sort spills when its share is used up, and one operator cannot starve
 //! the others of the few megabytes that they need to begin with.
+//!
+//! A quarter of the limit is only for what cannot spill. Sorts fill their shares before the merge above them asks for
+//! its first buffers: without that quarter a query fails for want of a megabyte, though all that is big in it spills.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,11 +19,15 @@ use datafusion::execution::memory_pool::{
     FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation, human_readable_size,
 };
 use datafusion::execution::runtime_env::RuntimeEnv;
+use parking_lot::Mutex;
 
 /// The limit of one query, over the process's pool. See the [module](self).
 pub struct QueryMemoryPool {
+    /// Counts everything; its size bounds what can spill.
     share: FairSpillPool,
     limit: usize,
+    /// Held between asking whether memory is left for what cannot spill, and taking it.
+    unspillable: Mutex<()>,
     shared: Arc<dyn MemoryPool>,
 }
 
@@ -28,10 +35,26 @@ impl QueryMemoryPool {
     /// At most `limit` bytes of `shared`.
     pub fn new(shared: Arc<dyn MemoryPool>, limit: usize) -> Self {
         Self {
-            share: FairSpillPool::new(limit),
+            share: FairSpillPool::new(limit - limit / 4),
             limit,
+            unspillable: Mutex::new(()),
             shared,
         }
+    }
+}
+
+impl QueryMemoryPool {
+    /// Takes the memory from the query's limit, if it is there.
+    fn fits(&self, reservation: &MemoryReservation, additional: usize) -> bool {
+        if reservation.consumer().can_spill() {
+            return self.share.try_grow(reservation, additional).is_ok();
+        }
+        let _one_at_a_time = self.unspillable.lock();
+        let fits = self.share.reserved().saturating_add(additional) <= self.limit;
+        if fits {
+            self.share.grow(reservation, additional);
+        }
+        fits
     }
 }
 
@@ -81,17 +104,17 @@ impl MemoryPool for QueryMemoryPool {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
-        // An operator that can spill does so when it sees `ResourcesExhausted`, so the kind must stay.
-        self.share.try_grow(reservation, additional).map_err(|_| {
-            DataFusionError::ResourcesExhausted(format!(
+        if !self.fits(reservation, additional) {
+            // An operator that can spill does so when it sees `ResourcesExhausted`, so the kind must stay.
+            return Err(DataFusionError::ResourcesExhausted(format!(
                 "the query needs more memory than it may use: {} asked for {} more while the query holds {} of {} \
                  (setting query_memory_bytes)",
                 reservation.consumer().name(),
                 human_readable_size(additional),
                 human_readable_size(self.share.reserved()),
                 human_readable_size(self.limit),
-            ))
-        })?;
+            )));
+        }
         self.shared.try_grow(reservation, additional).map_err(|error| {
             self.share.shrink(reservation, additional);
             match error {
@@ -168,8 +191,12 @@ mod tests {
         let two = MemoryConsumer::new("sort 2")
             .with_can_spill(true)
             .register(&query);
-        assert!(one.try_grow(51).is_err());
-        one.try_grow(50).unwrap();
-        two.try_grow(50).unwrap();
+        // Half of what is not kept for others.
+        assert!(one.try_grow(38).is_err());
+        one.try_grow(37).unwrap();
+        two.try_grow(37).unwrap();
+        let merge = MemoryConsumer::new("merge").register(&query);
+        merge.try_grow(26).unwrap();
+        assert!(merge.try_grow(1).is_err());
     }
 }
