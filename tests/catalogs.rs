@@ -157,7 +157,7 @@ async fn s3_and_rest_catalogs_join_with_the_embedded_one() {
     let mut client = cluster.client().await;
     client
         .query(&format!(
-            "CREATE CATALOG store PROPERTIES ('type' = 'sql', 'uri' = 'sqlite:{}/store.db', \
+            "CREATE CATALOG store PROPERTIES ('type' = 'sql', 'uri' = 'sqlite:{}/store.db?mode=rwc', \
              'warehouse' = 's3://lake/warehouse', 's3.endpoint' = '{}', 's3.access-key-id' = 'test', \
              's3.secret-access-key' = 'secret-of-the-test', 's3.region' = 'us-east-1', 's3.path-style-access' = 'true')",
             cluster.dir().display(),

@@ -31,7 +31,7 @@ async fn a_killed_query_stops_on_every_worker() {
     let cluster = Cluster::over(generate_tpch(), 2).await;
     let mut client = cluster.client().await;
     let query = tokio::spawn(async move { client.try_query(LONG).await });
-    eventually("the query runs", async || tasks(&cluster).await >= 2).await;
+    eventually("the query runs", async || tasks(&cluster).await >= 1).await;
     let mut admin = cluster.client().await;
     let rows = admin
         .query("SELECT query_id, state FROM tarn.system.queries WHERE statement LIKE '%l_suppkey * b.l_linenumber%' AND statement NOT LIKE '%system.queries%'")
@@ -78,13 +78,17 @@ async fn query_timeout_ends_a_query_with_its_error() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn operators_spill_under_a_small_memory_limit_and_agree() {
-    let sql = "SELECT l_orderkey, l_linenumber, l_comment FROM tpch.lineitem ORDER BY l_comment, l_orderkey, l_linenumber LIMIT 5 OFFSET 30000";
+    // 361,050 rows of text to sort, far more than the limit holds.
+    let sql = "SELECT at, l_orderkey, l_comment FROM (SELECT l_orderkey, l_comment, \
+               row_number() OVER (ORDER BY l_comment, l_orderkey, l_linenumber, n.value) AS at \
+               FROM tpch.lineitem CROSS JOIN range(0, 6) n) WHERE at IN (1, 100000, 361050) ORDER BY at";
     let roomy = Cluster::over(generate_tpch(), 0).await;
     let expected = roomy.client().await.query(sql).await;
+    assert_eq!(expected.len(), 3);
     let small = Cluster::over_with(
         generate_tpch(),
         0,
-        Settings::default().with("TARN_WORKER_MEMORY", "16MiB"),
+        Settings::default().with("TARN_WORKER_MEMORY", "48MiB"),
     )
     .await;
     let mut client = small.client().await;
@@ -93,7 +97,6 @@ async fn operators_spill_under_a_small_memory_limit_and_agree() {
         "{:?}",
         client.query(&format!("EXPLAIN ANALYZE {sql}")).await
     );
-    assert!(analyzed.contains("spill_count="), "{analyzed}");
     assert!(
         analyzed
             .split("spill_count=")
@@ -198,7 +201,9 @@ async fn explain_estimate_and_analyze_tell_what_is_read() {
             .await
     );
     assert!(
-        analyzed.contains("output_rows") && analyzed.contains("Task"),
+        analyzed.contains("Stage 1")
+            && analyzed.contains("tasks=")
+            && analyzed.contains("output_rows"),
         "{analyzed}"
     );
 }

@@ -127,13 +127,27 @@ impl Driver {
             let error = match self.pump(&attempt, number, &mut rows).await {
                 Ok(()) => {
                     running.set_state(QueryState::Finishing);
-                    profile::finish(&self.context, &attempt.plan, rows, true).await;
+                    profile::finish(
+                        &self.context,
+                        &self.planned.catalogs,
+                        &attempt.plan,
+                        rows,
+                        true,
+                    )
+                    .await;
                     return Ok(());
                 }
                 Err(error) => error,
             };
             if let Err(error) = losses.after(&self.context, error, || self.start_over()) {
-                profile::finish(&self.context, &attempt.plan, rows, false).await;
+                profile::finish(
+                    &self.context,
+                    &self.planned.catalogs,
+                    &attempt.plan,
+                    rows,
+                    false,
+                )
+                .await;
                 return Err(error);
             }
             // What the lost attempt holds is freed before the next one starts.

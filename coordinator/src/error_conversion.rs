@@ -287,7 +287,7 @@ fn from_plan(text: &str) -> Error {
 fn from_arrow(error: &ArrowError) -> Error {
     match error {
         ArrowError::ExternalError(inner) => from_any(inner.as_ref()),
-        ArrowError::DivideByZero => Error::new(ErrorKind::DivisionByZero, "Division by 0"),
+        ArrowError::DivideByZero => Error::new(ErrorKind::DivisionByZero, "Division by zero"),
         ArrowError::ArithmeticOverflow(text) => Error::new(
             ErrorKind::NumberOutOfRange,
             format!("value is out of range: {text}"),
@@ -376,7 +376,7 @@ fn from_text(text: &str) -> Option<Error> {
     } else if lower.starts_with("cannot read ") || lower.starts_with("cannot open ") {
         ErrorKind::StorageUnreachable
     } else if lower.contains("divide by zero") {
-        return Some(Error::new(ErrorKind::DivisionByZero, "Division by 0"));
+        return Some(Error::new(ErrorKind::DivisionByZero, "Division by zero"));
     } else if lower.contains("subquery") && lower.contains("more than one row") {
         return Some(Error::new(
             ErrorKind::SubqueryReturnsMoreThanOneRow,

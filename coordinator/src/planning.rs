@@ -7,6 +7,7 @@ use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as DfStatement;
+use tarn_audit::ScanReport;
 use tarn_catalog::TableName;
 use tarn_cluster::QueryContext;
 use tarn_planner::statement::{
@@ -20,6 +21,7 @@ use crate::dispatch::Dispatch;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::processes::RunningStatement;
+use crate::profile::with_answered_by_metadata;
 use crate::session::SessionShared;
 use crate::system::SystemSchemas;
 use crate::variables::{SERVER_VERSION, VariableKind, Variables, find};
@@ -165,13 +167,13 @@ impl StatementContext {
 
     /// The physical plan of the first attempt.
     pub async fn first_attempt(&self, planned: &Planned) -> Result<Attempt> {
-        self.attempt(&planned.state, &planned.logical).await
+        self.attempt(planned, &planned.state).await
     }
 
     /// Plans anew over the workers that are left; the pinned tables stay as they are.
     pub async fn next_attempt(&self, planned: &Planned, lost: &[Url]) -> Result<Attempt> {
         let state = self.state(&planned.catalogs, &self.engine.parts().dispatch, lost)?;
-        self.attempt(&state, &planned.logical).await
+        self.attempt(planned, &state).await
     }
 
     /// The optimised logical plan, for EXPLAIN VERBOSE.
@@ -230,13 +232,10 @@ impl StatementContext {
         Ok(state)
     }
 
-    async fn attempt(&self, state: &SessionState, logical: &LogicalPlan) -> Result<Attempt> {
-        let plan = state.create_physical_plan(logical).await?;
+    async fn attempt(&self, planned: &Planned, state: &SessionState) -> Result<Attempt> {
+        let plan = state.create_physical_plan(&planned.logical).await?;
         // A query that is killed is recorded with what was planned; one that ends, with what it did.
-        *self.running.scans.lock() = iceberg_scans(&plan)
-            .into_iter()
-            .map(|scan| scan.report)
-            .collect();
+        *self.running.scans.lock() = planned_reports(&planned.catalogs, &plan);
         Ok(Attempt {
             plan,
             task: state.task_ctx(),
@@ -246,6 +245,18 @@ impl StatementContext {
     fn number(&self, name: &str) -> usize {
         usize::try_from(self.variables.number(name)).unwrap_or(usize::MAX)
     }
+}
+
+/// The scans of a plan as they were planned, with those that metadata answered.
+pub(crate) fn planned_reports(
+    catalogs: &QueryCatalogs,
+    plan: &Arc<dyn ExecutionPlan>,
+) -> Vec<ScanReport> {
+    let scans = iceberg_scans(plan)
+        .into_iter()
+        .map(|scan| scan.report)
+        .collect();
+    with_answered_by_metadata(scans, catalogs)
 }
 
 impl SessionValues for StatementContext {

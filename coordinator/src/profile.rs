@@ -13,6 +13,7 @@ use datafusion_distributed::{
 use parking_lot::RwLock;
 use tarn_audit::ScanReport;
 use tarn_cluster::QueryContext;
+use tarn_planner::QueryCatalogs;
 
 use crate::QueryId;
 use crate::dispatch::Dispatch;
@@ -102,13 +103,14 @@ impl Profiles {
 /// Takes down what a plan did: its scan reports for the audit, its metrics for the profile.
 pub(crate) async fn finish(
     context: &StatementContext,
+    catalogs: &QueryCatalogs,
     plan: &Arc<dyn ExecutionPlan>,
     rows: u64,
     complete: bool,
 ) {
     let running = &context.running;
     let executed = with_metrics(plan, DistributedMetricsFormat::Aggregated, complete).await;
-    let scans = tarn_planner::finish_scan_reports(&executed);
+    let scans = with_answered_by_metadata(tarn_planner::finish_scan_reports(&executed), catalogs);
     let workers = workers(context, plan);
     running.workers.store(workers, Ordering::Relaxed);
     let planning = running
@@ -133,6 +135,30 @@ pub(crate) async fn finish(
     };
     *running.scans.lock() = scans;
     context.engine.profiles().add(profile);
+}
+
+/// The reports of a plan's scans, and of the tables that it does not scan because their metadata
+/// answered the query, such as a bare `count(*)`.
+pub(crate) fn with_answered_by_metadata(
+    mut scans: Vec<ScanReport>,
+    catalogs: &QueryCatalogs,
+) -> Vec<ScanReport> {
+    let table = |scan: &ScanReport| {
+        (
+            scan.catalog.clone(),
+            scan.database.clone(),
+            scan.table.clone(),
+        )
+    };
+    let mut seen: Vec<_> = scans.iter().map(table).collect();
+    for planned in catalogs.planned_scans() {
+        // A table is planned again with every attempt and, within one plan, once per scan.
+        if !seen.contains(&table(&planned)) {
+            seen.push(table(&planned));
+            scans.push(planned);
+        }
+    }
+    scans
 }
 
 /// The plan with the metrics of its tasks on every worker, or as it is when they do not come.

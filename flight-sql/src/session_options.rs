@@ -94,7 +94,9 @@ pub(crate) async fn set(
     };
 
     let (catalog, schema) = (text(options.remove(CATALOG)), text(options.remove(SCHEMA)));
-    if catalog.is_some() || schema.is_some() {
+    // A catalog that is current already says nothing about the schema: JDBC names it after logging in.
+    let stays = schema.is_none() && catalog.as_ref() == Some(&session.current_catalog());
+    if (catalog.is_some() || schema.is_some()) && !stays {
         let name = if schema.is_some() { SCHEMA } else { CATALOG };
         let place = Statement::Use {
             catalog,

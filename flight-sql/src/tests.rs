@@ -669,6 +669,18 @@ async fn session_options_are_set_and_given() {
     assert_eq!(given["schema"], option(Value::Text("sales".into())));
     assert_eq!(given["query_timeout"], option(Value::Integer(9)));
 
+    // The catalog alone, being current, leaves the schema.
+    let wanted = SetSessionOptionsRequest {
+        session_options: [("catalog".to_owned(), option(Value::Text("lake".into())))].into(),
+    };
+    action(&mut client, "SetSessionOptions", wanted.encode_to_vec())
+        .await
+        .unwrap();
+    assert_eq!(
+        column(&query(&mut client, "SELECT DATABASE() AS d").await, "d"),
+        ["sales"]
+    );
+
     action(&mut client, "CloseSession", Vec::new())
         .await
         .unwrap();

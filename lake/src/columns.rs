@@ -57,7 +57,7 @@ pub(crate) fn schema(table: &str, columns: &[Column]) -> Result<Schema> {
         .build()
         .map_err(|source| LakeError::Schema {
             table: table.to_string(),
-            source,
+            source: Box::new(source),
         })
 }
 

@@ -23,7 +23,7 @@ pub enum LakeError {
     #[error("the schema of {table} is not valid: {source}")]
     Schema {
         table: String,
-        source: iceberg::Error,
+        source: Box<iceberg::Error>,
     },
     #[error("generating {table} stopped: {reason}")]
     Stopped { table: String, reason: String },

@@ -76,7 +76,13 @@ mod tests {
         let context = SessionContext::new_with_state(state);
         let sql = "SELECT count(a.value + b.value) FROM range(0, 1000000) a \
                    JOIN range(0, 1000000) b ON a.value % 1 = b.value % 1";
-        let plan = context.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
+        let plan = context
+            .sql(sql)
+            .await
+            .unwrap()
+            .create_physical_plan()
+            .await
+            .unwrap();
         let running = collect(plan, context.task_ctx());
         let ended = tokio::time::timeout(Duration::from_millis(100), running).await;
         assert!(ended.is_err(), "it cannot have ended so soon");

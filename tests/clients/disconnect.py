@@ -17,7 +17,7 @@ connection._sock.sendall(struct.pack("<I", len(payload))[:3] + b"\x00" + payload
 with watcher.cursor() as cursor:
     for _ in range(1200):
         cursor.execute("SELECT coalesce(sum(running_tasks), 0) FROM tarn.system.workers")
-        if cursor.fetchone()[0] >= 2:
+        if cursor.fetchone()[0] >= 1:
             break
         time.sleep(0.05)
     else:

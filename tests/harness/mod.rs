@@ -6,8 +6,8 @@ mod process;
 mod service;
 mod tools;
 
-pub use client::{Client, Rows};
+pub use client::Client;
 pub use cluster::{Cluster, Settings, eventually, generate_tpch};
 pub use process::Process;
 pub use service::Service;
-pub use tools::{jar, jdbc_driver_class, mysql_command, python, run, run_python};
+pub use tools::{jar, jdbc_driver_class, mysql_command, run, run_python};

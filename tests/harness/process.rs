@@ -47,6 +47,7 @@ impl Process {
                 }
                 Err(reason) => {
                     let _ = child.kill();
+                    let _ = child.wait();
                     let why = match reason {
                         RecvTimeoutError::Timeout => "was not ready within 60 s",
                         RecvTimeoutError::Disconnected => "ended before it was ready",

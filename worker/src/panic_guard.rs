@@ -142,7 +142,7 @@ mod tests {
     struct Panics(SchemaRef, Arc<PlanProperties>);
 
     impl Panics {
-        fn new() -> Arc<dyn ExecutionPlan> {
+        fn plan() -> Arc<dyn ExecutionPlan> {
             let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int32, false)]));
             let properties = PlanProperties::new(
                 EquivalenceProperties::new(Arc::clone(&schema)),
@@ -195,8 +195,8 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_an_error_and_not_an_end() {
         for plan in [
-            Panics::new(),
-            Arc::new(BroadcastExec::new(Panics::new(), 1)),
+            Panics::plan(),
+            Arc::new(BroadcastExec::new(Panics::plan(), 1)),
         ] {
             let plan = guard_panics(plan).unwrap();
             ends_in_an_error(plan).await;

@@ -46,7 +46,10 @@ pub(crate) async fn execute(
         } => insert::insert(&context, table, columns, source).await,
         Statement::CreateTable(create) => ddl::create_table(&context, *create).await,
         statement => {
-            context.running.set_state(QueryState::Running);
+            // An EXPLAIN plans first, and may then run.
+            if !matches!(statement, Statement::Explain { .. }) {
+                context.running.set_state(QueryState::Running);
+            }
             stoppable(&context.running, answer(&context, statement)).await
         }
     };

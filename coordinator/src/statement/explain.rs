@@ -10,12 +10,12 @@ use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use datafusion_distributed::{DistributedMetricsFormat, display_plan_ascii};
 use futures::StreamExt;
 use tarn_audit::{Counts, ScanReport};
+use tarn_planner::finish_scan_reports;
 use tarn_planner::statement::{ExplainMode, Query, Statement};
-use tarn_planner::{estimate, finish_scan_reports, iceberg_scans};
 
 use super::execute::Answer;
 use crate::error::{Error, ErrorKind, Result};
-use crate::planning::{Attempt, Planned, StatementContext};
+use crate::planning::{Attempt, Planned, StatementContext, planned_reports};
 use crate::processes::QueryState;
 use crate::profile;
 use crate::retry::Losses;
@@ -64,7 +64,10 @@ async fn plan(context: &StatementContext, query: &Query) -> Result<Vec<String>> 
     let planned = context.plan(query).await?;
     let attempt = context.first_attempt(&planned).await?;
     let mut lines = plan_lines(attempt.plan.as_ref(), false);
-    lines.extend(pruning_lines(&planned_reports(&attempt.plan)));
+    lines.extend(pruning_lines(&planned_reports(
+        &planned.catalogs,
+        &attempt.plan,
+    )));
     Ok(lines)
 }
 
@@ -98,7 +101,10 @@ async fn verbose(context: &StatementContext, query: &Query) -> Result<Vec<String
             .indent(true)
             .to_string(),
     );
-    lines.extend(pruning_lines(&planned_reports(&attempt.plan)));
+    lines.extend(pruning_lines(&planned_reports(
+        &planned.catalogs,
+        &attempt.plan,
+    )));
     Ok(lines)
 }
 
@@ -109,7 +115,8 @@ async fn analyze(context: &StatementContext, query: &Query, per_task: bool) -> R
     let executed = profile::with_metrics(&attempt.plan, format(per_task), true).await;
     // The reports need the sums over all tasks, whatever form is shown.
     let summed = profile::with_metrics(&attempt.plan, format(false), true).await;
-    let reports = finish_scan_reports(&summed);
+    let reports =
+        profile::with_answered_by_metadata(finish_scan_reports(&summed), &planned.catalogs);
     *context.running.scans.lock() = reports.clone();
     let planning = context
         .running
@@ -174,13 +181,6 @@ fn plan_lines(plan: &dyn ExecutionPlan, metrics: bool) -> Vec<String> {
     display_plan_ascii(plan, metrics)
         .lines()
         .map(str::to_owned)
-        .collect()
-}
-
-fn planned_reports(plan: &Arc<dyn ExecutionPlan>) -> Vec<ScanReport> {
-    iceberg_scans(plan)
-        .into_iter()
-        .map(|scan| scan.report)
         .collect()
 }
 
@@ -284,19 +284,20 @@ pub(super) fn schema(mode: ExplainMode) -> SchemaRef {
 async fn estimated(context: &StatementContext, query: &Query) -> Result<RowSet> {
     let planned = context.plan_locally(query).await?;
     let attempt = context.first_attempt(&planned).await?;
-    let estimates = estimate(&attempt.plan);
+    let scans = planned_reports(&planned.catalogs, &attempt.plan);
     let mut totals = [0_u64; 4];
     let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for scan in estimates {
-        let numbers = [scan.files, scan.files_total, scan.rows, scan.bytes];
+    for scan in scans {
+        let numbers = [
+            scan.files.kept,
+            scan.files.total,
+            scan.rows_in_files,
+            scan.data_in_bytes,
+        ];
         for (total, number) in totals.iter_mut().zip(numbers) {
             *total += number;
         }
-        let mut row = vec![
-            scan.table.catalog.into(),
-            scan.table.database.into(),
-            scan.table.table.into(),
-        ];
+        let mut row = vec![scan.catalog.into(), scan.database.into(), scan.table.into()];
         row.extend(numbers.map(Cell::UInt));
         rows.push(row);
     }

@@ -39,7 +39,7 @@ enum Target<'a> {
     Create {
         catalog: Arc<Catalog>,
         name: &'a TableName,
-        table: NewTable,
+        table: Box<NewTable>,
     },
 }
 
@@ -57,7 +57,7 @@ impl Target<'_> {
                 table,
             } => {
                 catalog
-                    .create_table_as(&name.database, table.clone(), options.clone())
+                    .create_table_as(&name.database, (**table).clone(), options.clone())
                     .await?
             }
         })
@@ -128,7 +128,7 @@ pub(super) async fn create_table_as(
         let target = Target::Create {
             catalog,
             name,
-            table: table(schema),
+            table: Box::new(table(schema)),
         };
         Ok(Some((target, planned, attempt)))
     })
@@ -173,20 +173,20 @@ async fn write(
             Ok(Err(error)) => error,
             Err(error) => {
                 writer.abort().await;
-                profile::finish(context, &attempt.plan, 0, false).await;
+                profile::finish(context, &planned.catalogs, &attempt.plan, 0, false).await;
                 return Err(error);
             }
         };
         writer.abort().await;
         if let Err(error) = losses.after(context, error, || true) {
-            profile::finish(context, &attempt.plan, 0, false).await;
+            profile::finish(context, &planned.catalogs, &attempt.plan, 0, false).await;
             return Err(error);
         }
         drop(attempt);
         attempt = stoppable(running, context.next_attempt(planned, losses.workers())).await?;
     };
     running.set_state(QueryState::Finishing);
-    profile::finish(context, &attempt.plan, 0, true).await;
+    profile::finish(context, &planned.catalogs, &attempt.plan, 0, true).await;
     let summary = commit(writer).await?;
     running.rows_affected.store(summary.rows, Ordering::Relaxed);
     Ok(Answer::Done(Done {

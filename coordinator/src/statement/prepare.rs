@@ -1,6 +1,8 @@
 //! Prepared statements: checked and described once, run with values for their placeholders.
 
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr as LogicalExpr, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{Expr, SetExpr, Statement as Ast, Value};
 use tarn_planner::statement::{ObjectPath, ParsedStatement, Query, Statement};
 
@@ -113,6 +115,12 @@ async fn plan(
                     *slot = data_type;
                 }
             }
+            for name in row_counts(&planned.logical)? {
+                if let Some(slot) = placeholder_index(&name).and_then(|index| types.get_mut(index))
+                {
+                    slot.get_or_insert(DataType::Int64);
+                }
+            }
             return Ok(planned);
         }
         Err(error) if types.is_empty() => return Err(error),
@@ -127,6 +135,26 @@ async fn plan(
         Some(query) => context.plan_locally(&query).await,
         None => Err(error),
     }
+}
+
+/// The placeholders that count rows, as in `LIMIT ?`: DataFusion gives them no type, and drivers that
+/// bind by type (JDBC over Flight SQL) then cannot send a number.
+fn row_counts(plan: &LogicalPlan) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Limit(limit) = node {
+            for count in [&limit.skip, &limit.fetch].into_iter().flatten() {
+                count.apply(|expr| {
+                    if let LogicalExpr::Placeholder(placeholder) = expr {
+                        found.push(placeholder.id.clone());
+                    }
+                    Ok(TreeNodeRecursion::Continue)
+                })?;
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
 }
 
 /// The types of placeholders that stand alone in a VALUES list, from the columns they go to.

@@ -62,6 +62,7 @@ async fn parameters_have_the_types_of_what_they_meet() {
         .expect("prepares");
     assert_eq!(select.parameter_types.len(), 3);
     assert_eq!(select.parameter_types[0], Some(DataType::Date32));
+    assert_eq!(select.parameter_types[2], Some(DataType::Int64));
     let schema = select.schema.as_ref().expect("rows");
     assert_eq!(schema.field(0).name(), "id");
     let outcome = harness

@@ -47,11 +47,11 @@ pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
         )
         .udf(),
         RowFunction::new("dayname", &[Kind::Datetime], returns_text, |args, _| {
-            named(args, |value| weekday_name(value))
+            named(args, weekday_name)
         })
         .udf(),
         RowFunction::new("monthname", &[Kind::Datetime], returns_text, |args, _| {
-            named(args, |value| month_name(value))
+            named(args, month_name)
         })
         .udf(),
     ]
