@@ -99,19 +99,19 @@ async fn create_table_as_keeps_types_and_a_failed_one_leaves_nothing() {
             .await,
         [
             ["0", "334", "166833"],
-            ["1", "333", "166500"],
-            ["2", "333", "166167"]
+            ["1", "333", "166167"],
+            ["2", "333", "166500"]
         ]
     );
     let error = client
-        .error("CREATE TABLE d.broken AS SELECT cast(s AS INT) + 1 / (k - k) AS x FROM d.t")
+        .error("CREATE TABLE d.broken AS SELECT cast(concat(s, 'x') AS INT) AS x FROM d.t")
         .await;
-    assert!(error.to_lowercase().contains("zero"), "{error}");
+    assert!(error.contains("0x"), "{error}");
     assert_eq!(client.query("SHOW TABLES FROM d").await, [["t"]]);
     let error = client
-        .error("INSERT INTO d.t SELECT id, k, cast(1 / (k - 1) AS STRING) FROM d.t")
+        .error("INSERT INTO d.t SELECT cast(concat(s, 'x') AS BIGINT), k, s FROM d.t")
         .await;
-    assert!(error.to_lowercase().contains("zero"), "{error}");
+    assert!(error.contains("0x"), "{error}");
     assert_eq!(client.value("SELECT count(*) FROM d.t").await, "1000");
     let files = run_python(
         "data_files_on_disk.py",

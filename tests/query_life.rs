@@ -54,6 +54,32 @@ async fn a_killed_query_stops_on_every_worker() {
     assert_eq!(record["outcome"], "killed");
 }
 
+/// One key joins with itself a million million times: the join makes batches without end from the
+/// one that it read, and must leave its threads to the KILL all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_join_that_multiplies_without_end_can_be_killed() {
+    let sql = "SELECT count(a.value + b.value) FROM range(0, 1000000) a \
+               JOIN range(0, 1000000) b ON a.value % 1 = b.value % 1";
+    let server = Cluster::server();
+    let mut client = server.client().await;
+    let query = tokio::spawn(async move { client.try_query(sql).await });
+    let mut admin = server.client().await;
+    let mut id = None;
+    eventually("the query runs", async || {
+        let rows = admin
+            .query("SELECT query_id FROM tarn.system.queries WHERE state = 'RUNNING' AND statement LIKE 'SELECT count(a.value%'")
+            .await;
+        id = rows.first().map(|row| row[0].clone());
+        id.is_some()
+    })
+    .await;
+    admin
+        .query(&format!("KILL QUERY '{}'", id.expect("found above")))
+        .await;
+    query.await.expect("no panic").expect_err("it was killed");
+    assert_eq!(admin.value("SELECT 1").await, "1");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disconnect_stops_the_query() {
     let cluster = Cluster::over(generate_tpch(), 2).await;
@@ -88,7 +114,7 @@ async fn operators_spill_under_a_small_memory_limit_and_agree() {
     let small = Cluster::over_with(
         generate_tpch(),
         0,
-        Settings::default().with("TARN_WORKER_MEMORY", "48MiB"),
+        Settings::default().with("TARN_WORKER_MEMORY", "64MiB"),
     )
     .await;
     let mut client = small.client().await;

@@ -54,37 +54,3 @@ fn multiplies(node: &Arc<dyn ExecutionPlan>) -> bool {
         || node.is::<SortMergeJoinExec>()
         || node.is::<UnnestExec>()
 }
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use datafusion::execution::SessionStateBuilder;
-    use datafusion::physical_plan::collect;
-    use datafusion::prelude::SessionContext;
-
-    use super::*;
-
-    /// On one thread, a join of 10^12 rows under an aggregate must leave that thread to the timer that
-    /// cancels it. Without the rule this test does not end.
-    #[tokio::test(flavor = "current_thread")]
-    async fn a_join_that_multiplies_leaves_its_thread_to_others() {
-        let state = SessionStateBuilder::new()
-            .with_default_features()
-            .with_physical_optimizer_rule(Arc::new(YieldingJoins))
-            .build();
-        let context = SessionContext::new_with_state(state);
-        let sql = "SELECT count(a.value + b.value) FROM range(0, 1000000) a \
-                   JOIN range(0, 1000000) b ON a.value % 1 = b.value % 1";
-        let plan = context
-            .sql(sql)
-            .await
-            .unwrap()
-            .create_physical_plan()
-            .await
-            .unwrap();
-        let running = collect(plan, context.task_ctx());
-        let ended = tokio::time::timeout(Duration::from_millis(100), running).await;
-        assert!(ended.is_err(), "it cannot have ended so soon");
-    }
-}
