@@ -10,7 +10,7 @@ import adbc_driver_flightsql.dbapi as flight_sql
 
 
 def default_binary():
-    return os.environ.get("TARN_BIN", "target/release/tarn")
+    return os.environ.get("TARN_BENCH_BIN", "target/release/tarn")
 
 
 def generate_tpch(binary, data, scale):
