@@ -89,6 +89,14 @@ pub fn session_config(o: &SessionOptions) -> SessionConfig {
     let options = config.options_mut();
     options.sql_parser.dialect = Dialect::MySQL;
     options.optimizer.prefer_hash_join = o.prefer_hash_join;
+    if let Some(limit) = o.query_memory_bytes {
+        // What each sort sets aside to merge what it spilled. A few sorts of DataFusion's 10 MB would be all that a
+        // small limit leaves for what cannot spill.
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let share = limit / (16 * o.target_partitions.max(1));
+        let reserved = &mut options.execution.sort_spill_reservation_bytes;
+        *reserved = share.min(*reserved);
+    }
     let parquet = &mut options.execution.parquet;
     parquet.enable_page_index = true;
     parquet.pruning = true;

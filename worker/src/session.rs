@@ -25,6 +25,7 @@ impl SessionFactory {
         SessionOptions {
             target_partitions: task.target_partitions.unwrap_or(self.cores as usize),
             batch_rows: task.batch_rows.unwrap_or(defaults.batch_rows),
+            query_memory_bytes: task.query_memory_bytes,
             late_materialization: task.late_materialization,
             ..defaults
         }
@@ -47,14 +48,6 @@ impl WorkerSessionBuilder for SessionFactory {
             .as_ref()
             .clone();
         config.options_mut().extensions = distributed;
-        if let Some(bytes) = task.query_memory_bytes {
-            // What each sort sets aside to merge what it spilled; DataFusion's 10 MB would be all of a small limit.
-            let share =
-                usize::try_from(bytes).unwrap_or(usize::MAX) / (4 * config.target_partitions());
-            let execution = &mut config.options_mut().execution;
-            execution.sort_spill_reservation_bytes =
-                execution.sort_spill_reservation_bytes.min(share);
-        }
         config.set_extension(Arc::clone(&query.progress));
         config.set_extension(Arc::new(guard));
         // A worker asks other workers for rows on behalf of the same query: pass on what it was told.

@@ -3,7 +3,9 @@
 use crate::cluster::*;
 use crate::tables::Tables;
 use datafusion::physical_plan::execute_stream;
-use futures::StreamExt;
+use datafusion_distributed::{DistributedMetricsFormat, explain_analyze};
+use futures::{StreamExt, TryStreamExt};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tarn_cluster::{QueryContext, worker_lost};
 
@@ -85,17 +87,33 @@ async fn a_sort_above_the_querys_limit_spills_and_a_join_is_refused_in_words() {
     coordinator.wait_for_workers(1).await;
     let dispatch = dispatch(&coordinator, small_scans());
     let tight = QueryContext {
-        query_memory_bytes: Some(16 << 20),
+        query_memory_bytes: Some(32 << 20),
         ..query("tight")
     };
     let context = session(&dispatch, &tight, &tables).await;
     let sql =
         "SELECT id, note, amount, note || note || note || note AS n FROM facts ORDER BY n, id";
-    let batches = run(&context, sql).await.unwrap();
+    let sorted = plan(&context, sql).await.unwrap();
+    let stream = execute_stream(Arc::clone(&sorted), context.task_ctx()).unwrap();
+    let batches: Vec<_> = stream.try_collect().await.unwrap();
     assert_eq!(
         batches.iter().map(|batch| batch.num_rows()).sum::<usize>(),
         320_000
     );
+    let profile = explain_analyze(sorted, DistributedMetricsFormat::Aggregated)
+        .await
+        .unwrap();
+    let spills: usize = profile
+        .split("spill_count=")
+        .skip(1)
+        .filter_map(|rest| {
+            rest.split(|c: char| !c.is_ascii_digit())
+                .next()?
+                .parse::<usize>()
+                .ok()
+        })
+        .sum();
+    assert!(spills > 0, "{profile}");
 
     let sql = "SELECT count(*) FROM facts a JOIN facts b ON a.id = b.id AND a.note || a.id = b.note || b.id";
     let error = run(&context, sql).await.unwrap_err();
