@@ -53,10 +53,11 @@ pub(crate) struct ScanStagePlanner {
 /// the query was planned. Reading and heavy work belong on workers, whose memory and caches are there for it:
 ///
 /// ```text
-///   one task:   Aggregate                 cut, then    DistributedExec
-///                 DataSource    ─────▶    another        NetworkCoalesce ── stage 1, one task
-///                                         stage:            Aggregate
-///                                                             DataSource
+///   one task:   Aggregate                    DistributedExec
+///                 DataSource    ─────▶         CoalescePartitions
+///                                                NetworkCoalesce ── stage 1, one task
+///                                                  Aggregate
+///                                                    DataSource
 /// ```
 pub(crate) struct HeadStagePlanner {
     pub(crate) inner: Arc<dyn QueryPlanner + Send + Sync>,
@@ -188,10 +189,9 @@ fn move_head_to_worker(
         local.query_id = query_id.unwrap_or_else(Uuid::new_v4);
         local.num = stages + 1;
     }
-    let mut gather: Arc<dyn ExecutionPlan> = gather.with_input_stage(stage)?;
-    if gather.output_partitioning().partition_count() > 1 {
-        gather = Arc::new(CoalescePartitionsExec::new(gather));
-    }
+    let gather: Arc<dyn ExecutionPlan> = gather.with_input_stage(stage)?;
+    // One partition or several: the root of a plan must not be a boundary, or the stages below it are not shown.
+    let gather = Arc::new(CoalescePartitionsExec::new(gather));
     Ok(Arc::new(
         DistributedExec::new(gather).with_metrics_collection(collect_metrics),
     ))

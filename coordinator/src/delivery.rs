@@ -18,7 +18,6 @@ use std::time::Duration;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::DataFusionError;
-use datafusion::physical_plan::execute_stream;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use parking_lot::Mutex;
@@ -176,7 +175,7 @@ impl Driver {
         number: u32,
         rows: &mut u64,
     ) -> Result<(), DataFusionError> {
-        let mut stream = execute_stream(Arc::clone(&attempt.plan), Arc::clone(&attempt.task))?;
+        let mut stream = self.context.engine.execution().run(attempt);
         while let Some(batch) = stream.next().await {
             let batch = batch?;
             *rows += batch.num_rows() as u64;

@@ -12,6 +12,7 @@ use tarn_planner::ScanStores;
 
 use crate::dispatch::Dispatch;
 use crate::error::{Error, ErrorKind, Result};
+use crate::execution::ExecutionThreads;
 use crate::processes::{ProcessList, StopReason};
 use crate::profile::Profiles;
 use crate::session::{Login, Session};
@@ -42,6 +43,7 @@ pub struct Engine {
     processes: ProcessList,
     profiles: Profiles,
     globals: RwLock<Arc<Variables>>,
+    execution: ExecutionThreads,
     next_connection: AtomicU32,
     stopping: AtomicBool,
     started: SystemTime,
@@ -51,7 +53,7 @@ impl Engine {
     /// Starts an engine.
     ///
     /// # Errors
-    /// A setting is not valid.
+    /// A setting is not valid, or the system gives no threads.
     pub async fn start(settings: EngineSettings, parts: EngineParts) -> Result<Arc<Self>> {
         if settings.max_connections == 0 {
             return Err(Error::new(
@@ -64,6 +66,7 @@ impl Engine {
             processes: ProcessList::default(),
             profiles: Profiles::new(settings.kept_profiles),
             globals: RwLock::new(Arc::new(Variables::new(&settings))),
+            execution: ExecutionThreads::start()?,
             next_connection: AtomicU32::new(1),
             stopping: AtomicBool::new(false),
             started: SystemTime::now(),
@@ -100,6 +103,11 @@ impl Engine {
     /// What finished queries did.
     pub fn profiles(&self) -> &Profiles {
         &self.profiles
+    }
+
+    /// Where plans run.
+    pub(crate) fn execution(&self) -> &ExecutionThreads {
+        &self.execution
     }
 
     /// When the engine was started.

@@ -18,6 +18,7 @@ mod dispatch;
 mod engine;
 mod error;
 mod error_conversion;
+mod execution;
 mod finish;
 mod outcome;
 mod planning;

@@ -21,6 +21,9 @@ use datafusion::execution::memory_pool::{
 use datafusion::execution::runtime_env::RuntimeEnv;
 use parking_lot::Mutex;
 
+/// How DataFusion names the merge of what a sort spilled.
+const SPILL_MERGE: &str = "ExternalSorterMerge";
+
 /// The limit of one query, over the process's pool. See the [module](self).
 pub struct QueryMemoryPool {
     /// Counts everything; its size bounds what can spill.
@@ -49,8 +52,14 @@ impl QueryMemoryPool {
         if reservation.consumer().can_spill() {
             return self.share.try_grow(reservation, additional).is_ok();
         }
+        // The merge of a sort's spilled runs takes as many runs at once as it is given memory for, and makes do with
+        // less; the merge of partitions above it needs what it asks for.
+        let limit = match reservation.consumer().name().starts_with(SPILL_MERGE) {
+            true => self.limit - self.limit / 8,
+            false => self.limit,
+        };
         let _one_at_a_time = self.unspillable.lock();
-        let fits = self.share.reserved().saturating_add(additional) <= self.limit;
+        let fits = self.share.reserved().saturating_add(additional) <= limit;
         if fits {
             self.share.grow(reservation, additional);
         }
@@ -195,8 +204,11 @@ mod tests {
         assert!(one.try_grow(38).is_err());
         one.try_grow(37).unwrap();
         two.try_grow(37).unwrap();
+        let greedy = MemoryConsumer::new("ExternalSorterMerge[0]").register(&query);
+        assert!(greedy.try_grow(15).is_err());
+        greedy.try_grow(14).unwrap();
         let merge = MemoryConsumer::new("merge").register(&query);
-        merge.try_grow(26).unwrap();
+        merge.try_grow(12).unwrap();
         assert!(merge.try_grow(1).is_err());
     }
 }

@@ -6,12 +6,22 @@ use tokio_util::sync::CancellationToken;
 use super::ServiceError;
 
 /// Cancelled on SIGTERM or SIGINT. A second signal ends the process at once.
+///
+/// Signals have a thread of their own: they are heard however busy the others are.
 pub fn shutdown_signal() -> Result<CancellationToken, ServiceError> {
-    let mut terminate = signal(SignalKind::terminate()).map_err(ServiceError::Signals)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(ServiceError::Signals)?;
+    let listening = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+        .map_err(ServiceError::Runtime)?;
+    let (mut terminate, mut interrupt) = {
+        let _entered = listening.enter();
+        let terminate = signal(SignalKind::terminate()).map_err(ServiceError::Signals)?;
+        let interrupt = signal(SignalKind::interrupt()).map_err(ServiceError::Signals)?;
+        (terminate, interrupt)
+    };
     let token = CancellationToken::new();
     let told = token.clone();
-    tokio::spawn(async move {
+    let listen = async move {
         for time in 0.. {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -24,7 +34,8 @@ pub fn shutdown_signal() -> Result<CancellationToken, ServiceError> {
             tracing::info!("told to leave");
             told.cancel();
         }
-    });
+    };
+    std::thread::spawn(move || listening.block_on(listen));
     Ok(token)
 }
 

@@ -1,6 +1,5 @@
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -54,7 +53,7 @@ impl Service {
 
     fn start_in(command: &mut Command, port: u16, path: &str, dir: TempDir) -> Self {
         let mut child = command
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")))
+            .current_dir(tools::package_root())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -10,6 +10,13 @@ fn clients_dir() -> PathBuf {
     }
 }
 
+/// The root of the checkout that the tests run in. A target directory that checkouts share may hold a test binary
+/// of another one: cargo's word at run time counts.
+pub fn package_root() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
+}
+
 /// The Python that has the client libraries of `tests/clients/requirements.txt`.
 pub fn python() -> PathBuf {
     present(clients_dir().join("venv/bin/python"), "the Python clients")
@@ -61,9 +68,7 @@ fn present(path: PathBuf, what: &str) -> PathBuf {
 /// Runs a script of `tests/clients` and returns what it printed; a failure fails the test with
 /// everything it said.
 pub fn run_python(script: &str, args: &[&str]) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/clients")
-        .join(script);
+    let path = package_root().join("tests/clients").join(script);
     run(Command::new(python()).arg(path).args(args))
 }
 

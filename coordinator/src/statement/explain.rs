@@ -3,10 +3,8 @@
 //! All but ESTIMATE give text, a row per line: the plan (every stage of it, when it is distributed), then for each
 //! scan of a table what pruning by metadata left of it.
 
-use std::sync::Arc;
-
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion_distributed::{DistributedMetricsFormat, display_plan_ascii};
 use futures::StreamExt;
 use tarn_audit::{Counts, ScanReport};
@@ -158,7 +156,7 @@ async fn run_to_end(
         context.running.set_state(QueryState::Running);
         let mut rows = 0;
         let result = async {
-            let mut stream = execute_stream(Arc::clone(&attempt.plan), Arc::clone(&attempt.task))?;
+            let mut stream = context.engine.execution().run(&attempt);
             while let Some(batch) = stream.next().await {
                 rows += batch?.num_rows();
             }

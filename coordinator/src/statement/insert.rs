@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
-use datafusion::physical_plan::execute_stream;
+use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use iceberg::spec::Schema;
 use tarn_catalog::{AppendSummary, AppendWriter, Catalog, NewTable, TableName, WriteOptions};
@@ -165,7 +165,12 @@ async fn write(
                 target.columns(),
                 &attempt.plan.schema(),
             )?;
-            fill(&attempt, &mapping, &mut writer).await
+            fill(
+                context.engine.execution().run(&attempt),
+                &mapping,
+                &mut writer,
+            )
+            .await
         })
         .await;
         let error = match written {
@@ -202,16 +207,12 @@ async fn write(
 /// Sends every batch of the query to the writer. The inner result is the query's own failure, which
 /// may be the loss of a worker; the outer one is about its values or the table.
 async fn fill(
-    attempt: &Attempt,
+    mut rows: SendableRecordBatchStream,
     mapping: &Mapping,
     writer: &mut AppendWriter,
 ) -> Result<Result<(), DataFusionError>> {
-    let mut stream = match execute_stream(Arc::clone(&attempt.plan), Arc::clone(&attempt.task)) {
-        Ok(stream) => stream,
-        Err(error) => return Ok(Err(error)),
-    };
     let mut rows_before = 0;
-    while let Some(batch) = stream.next().await {
+    while let Some(batch) = rows.next().await {
         let batch: RecordBatch = match batch {
             Ok(batch) => batch,
             Err(error) => return Ok(Err(error)),
