@@ -11,7 +11,8 @@ def table_rows(table):
 
 def difference(mine, theirs, tolerance=1e-9):
     """None if the answers agree, else one sentence. Rows are compared in order, then as a bag, since ties may be
-    ordered either way; numbers within a relative `tolerance`, since engines give a division other scales."""
+    ordered either way; numbers within a relative `tolerance`, and a decimal within a unit of its last digit, since
+    one engine gives AVG and a division as decimals of some scale and another as doubles."""
     if len(mine) != len(theirs):
         return f"{len(mine)} rows against {len(theirs)}"
     left, right = ([tuple(map(plain, row)) for row in rows] for rows in (mine, theirs))
@@ -29,16 +30,34 @@ def plain(value):
         return value.replace(tzinfo=None).isoformat()
     if isinstance(value, datetime.date):
         return datetime.datetime(value.year, value.month, value.day).isoformat()
-    if isinstance(value, (int, float, decimal.Decimal)):
+    if isinstance(value, decimal.Decimal):
+        return Rounded(value)
+    if isinstance(value, int):
         return float(value)
     return value
 
 
+class Rounded(float):
+    """A decimal as a float that knows how far it may be off."""
+
+    def __new__(cls, value):
+        self = super().__new__(cls, value)
+        self.unit = 10.0 ** value.as_tuple().exponent if value.as_tuple().exponent < 0 else 0.0
+        return self
+
+
 def equal(a, b, tolerance):
     return len(a) == len(b) and all(
-        abs(x - y) <= tolerance * max(1.0, abs(x), abs(y)) if isinstance(x, float) and isinstance(y, float) else x == y
+        abs(x - y) <= allowed(x, y, tolerance) if isinstance(x, float) and isinstance(y, float) else x == y
         for x, y in zip(a, b)
     )
+
+
+def allowed(x, y, tolerance):
+    relative = tolerance * max(1.0, abs(x), abs(y))
+    # Two decimals of one scale are exact; a decimal beside a double is rounded or cut off.
+    units = [getattr(v, "unit", 0.0) for v in (x, y)]
+    return relative + (max(units) if min(units) != max(units) else 0.0)
 
 
 def sort_key(row):

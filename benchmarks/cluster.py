@@ -31,15 +31,19 @@ def data_files(data, database):
 
 
 class Tarn:
-    def __init__(self, address):
+    def __init__(self, address, pid):
+        self.pid = pid
         self.connection = flight_sql.connect(f"grpc://{address}", db_kwargs={"username": "root", "password": ""}, autocommit=True)
 
-    def query(self, sql, database=None):
+    def use(self, database):
+        """Makes it the database of the queries that follow."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(f"USE {database}")
+            cursor.fetchall()
+
+    def query(self, sql):
         """The answer as an Arrow table."""
         with self.connection.cursor() as cursor:
-            if database:
-                cursor.execute(f"USE {database}")
-                cursor.fetchall()
             cursor.execute(sql)
             return cursor.fetch_arrow_table()
 
@@ -62,7 +66,7 @@ def start(binary, data, topology, threads):
         command = "server" if topology == "server" else "coordinator"
         coordinator, addresses = launch(binary, command, env)
         processes.append(coordinator)
-        tarn = Tarn(addresses["flight"])
+        tarn = Tarn(addresses["flight"], coordinator.pid)
         if topology != "server":
             for n in range(int(topology)):
                 own = env | {

@@ -37,11 +37,12 @@ def main():
         peer = connect_duckdb(files, args.threads)
         with cluster.start(args.tarn, data, topology, args.threads) as tarn:
             results[topology] = {}
+            tarn.use("tpch")
             for q, text in texts.items():
                 times = {"tarn": [], "duckdb": []}
                 try:
                     for _ in range(args.runs + 1):
-                        mine, seconds = timed(lambda: tarn.query(text, database="tpch"))
+                        mine, seconds = timed(lambda: tarn.query(text))
                         times["tarn"].append(seconds)
                         theirs, seconds = timed(lambda: peer.sql(text).to_arrow_table())
                         times["duckdb"].append(seconds)
