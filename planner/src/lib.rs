@@ -16,7 +16,8 @@ pub mod statement;
 
 mod error;
 mod estimate;
-pub mod memory;
+mod margin_pool;
+mod memory;
 mod progress;
 mod provider;
 mod prune;
@@ -30,6 +31,7 @@ mod query_tests;
 
 pub use error::PlannerError;
 pub use estimate::{TableEstimate, estimate};
+pub use margin_pool::MarginPool;
 pub use memory::{QueryMemoryPool, query_runtime};
 pub use progress::{ProgressSnapshot, QueryProgress};
 pub use provider::{IcebergTable, NoVirtualSchemas, QueryCatalogs, VirtualSchemas};

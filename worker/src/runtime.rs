@@ -1,6 +1,6 @@
 use crate::error::WorkerError;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::memory_pool::TrackConsumersPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use parking_lot::Mutex;
 use std::fs::{self, File};
@@ -8,6 +8,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tarn_planner::MarginPool;
 
 /// Consumers named in the error of a query that ran out of memory.
 const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::new(5).unwrap();
@@ -19,8 +20,8 @@ static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
 
 /// The memory pool and the spill files of one process.
 ///
-/// Operators that can spill share `memory_bytes` fairly, so that one big sort does not starve the others; what
-/// cannot spill is refused when the pool is full, with the biggest consumers named. Spill files live in a
+/// Operators that can spill share the most of `memory_bytes` fairly, so that one big sort does not starve the others;
+/// what cannot spill is refused when the pool is full, with the biggest consumers named. Spill files live in a
 /// directory of the process's own under `spill_dir`; what processes that died left there is removed.
 pub fn runtime_env(
     memory_bytes: u64,
@@ -34,7 +35,7 @@ pub fn runtime_env(
     let pool_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(TrackConsumersPool::new(
-            FairSpillPool::new(pool_bytes),
+            MarginPool::new(pool_bytes),
             NAMED_CONSUMERS,
         )))
         .with_disk_manager_builder(
