@@ -34,6 +34,14 @@ pub enum CatalogError {
         similar: Vec<String>,
     },
 
+    /// The table's metadata knows no such snapshot, branch or tag. `hint` begins with `; `.
+    #[error("table '{table}' has no {version}{hint}")]
+    NoSuchVersion {
+        table: TableName,
+        version: String,
+        hint: String,
+    },
+
     /// A catalog of that name is there already.
     #[error("catalog '{catalog}' already exists")]
     CatalogExists { catalog: String },

@@ -21,6 +21,7 @@ mod name;
 mod near_names;
 mod pinned;
 mod purge;
+mod refs;
 mod registry;
 mod registry_file;
 mod rest;
@@ -29,6 +30,7 @@ mod settings;
 mod sqlite;
 mod storage;
 mod uuid_columns;
+mod version;
 
 pub use append::{AppendSummary, AppendWriter, WriteOptions};
 pub use catalog::Catalog;
@@ -38,6 +40,7 @@ pub use manifest::DecodedManifest;
 pub use name::{DEFAULT_CATALOG, DEFAULT_DATABASE, TableName};
 pub use near_names::near_names;
 pub use pinned::PinnedTable;
+pub use refs::{RefChange, RefCreation, RefKind, RefOutcome, RefRetention};
 pub use registry::Catalogs;
 pub use secrets::{MASK, is_secret};
 pub use settings::CatalogSettings;
@@ -45,3 +48,4 @@ pub use storage::{
     StorageDescriptor, StoreSettings, TableStorage, location_to_path, path_to_location,
 };
 pub use uuid_columns::{is_uuid, mark_uuid};
+pub use version::TableVersion;

@@ -193,7 +193,7 @@ fn mixed_up(location: &str, found: &Value) -> CatalogError {
 
 /// Parses on a thread that may block. The Avro and Iceberg crates panic on some corrupt input, which becomes an error
 /// here instead of taking the query's task down.
-async fn off_thread<T: Send + 'static>(
+pub(crate) async fn off_thread<T: Send + 'static>(
     location: &str,
     parse: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use iceberg::spec::{
-    FormatVersion, Manifest, ManifestEntry, ManifestFile, ManifestList, ManifestStatus,
+    FormatVersion, Manifest, ManifestEntry, ManifestFile, ManifestList, ManifestStatus, Snapshot,
     TableMetadata,
 };
 use serde::Deserialize;
@@ -96,17 +96,28 @@ fn check_version(table: &TableName, version: u64) -> Result<()> {
 /// Refuses what metadata alone shows is not read here.
 pub(crate) fn check_supported(table: &TableName, metadata: &TableMetadata) -> Result<()> {
     check_version(table, metadata.format_version() as u64)?;
-    let encrypted = metadata.properties().contains_key("encryption.key-id")
-        || metadata
-            .current_snapshot()
-            .is_some_and(|snapshot| snapshot.encryption_key_id().is_some());
-    if encrypted {
-        return Err(CatalogError::Unsupported {
-            table: table.clone(),
-            feature: "encryption".to_string(),
-        });
+    if metadata.properties().contains_key("encryption.key-id") {
+        return Err(encrypted(table));
     }
-    Ok(())
+    match metadata.current_snapshot() {
+        Some(snapshot) => check_snapshot(table, snapshot),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a snapshot that is not read here.
+pub(crate) fn check_snapshot(table: &TableName, snapshot: &Snapshot) -> Result<()> {
+    match snapshot.encryption_key_id() {
+        Some(_) => Err(encrypted(table)),
+        None => Ok(()),
+    }
+}
+
+fn encrypted(table: &TableName) -> CatalogError {
+    CatalogError::Unsupported {
+        table: table.clone(),
+        feature: "encryption".to_string(),
+    }
 }
 
 /// Parses a manifest list.
@@ -128,23 +139,31 @@ pub(crate) fn parse_manifest_list(
 
 /// Parses a manifest, keeps its live entries, and lets them inherit what the manifest list says of the manifest.
 pub(crate) fn parse_manifest(manifest: &ManifestFile, bytes: &[u8]) -> Result<DecodedManifest> {
-    let file = manifest.manifest_path.as_str();
-    let parsed =
-        Manifest::parse_avro(&with_avro_names(bytes)).map_err(|e| corrupt("manifest", file, &e))?;
-    let (entries, _) = parsed.into_parts();
-    let entries = entries
+    let entries = parse_all_entries(manifest, bytes)?
         .into_iter()
-        .filter(|entry| entry.is_alive())
-        .map(|entry| {
-            let entry = Arc::unwrap_or_clone(entry);
-            Arc::new(inherit(entry, manifest))
-        })
+        .filter(ManifestEntry::is_alive)
+        .map(Arc::new)
         .collect();
     Ok(DecodedManifest::new(
         entries,
         manifest.partition_spec_id,
         manifest.content,
     ))
+}
+
+/// Parses a manifest with the entries of deleted files, which metadata tables show.
+pub(crate) fn parse_all_entries(
+    manifest: &ManifestFile,
+    bytes: &[u8],
+) -> Result<Vec<ManifestEntry>> {
+    let file = manifest.manifest_path.as_str();
+    let parsed =
+        Manifest::parse_avro(&with_avro_names(bytes)).map_err(|e| corrupt("manifest", file, &e))?;
+    let (entries, _) = parsed.into_parts();
+    let entries = entries
+        .into_iter()
+        .map(|entry| inherit(Arc::unwrap_or_clone(entry), manifest));
+    Ok(entries.collect())
 }
 
 /// Inheritance of the snapshot id and of sequence numbers, as the spec has it: an added entry without a number takes

@@ -1,7 +1,9 @@
 use crate::error::ClusterError;
 use crate::routing::file_scan;
 use async_trait::async_trait;
+use datafusion::common::internal_err;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
@@ -15,12 +17,14 @@ use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::physical_plan::streaming::StreamingTableExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, collect};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion_distributed::{
     DistributedExec, DistributedLeafExec, NetworkBoundary, NetworkBoundaryExt, NetworkCoalesceExec,
     Stage,
 };
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -95,7 +99,7 @@ impl QueryPlanner for ScanStagePlanner {
                     .await?
             }
         };
-        stage_bare_scans(plan)
+        stage_bare_scans(with_rows_that_travel(plan, state).await?)
     }
 }
 
@@ -131,6 +135,42 @@ fn is_recursive(logical: &LogicalPlan) -> Result<bool> {
         })
     })?;
     Ok(recursive)
+}
+
+/// What reads metadata does so where the query is planned. Beside scans of files it may become part of a stage that runs
+/// elsewhere, so its rows are read now and go along.
+async fn with_rows_that_travel(
+    plan: Arc<dyn ExecutionPlan>,
+    state: &SessionState,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if !needs_cluster(&plan) {
+        return Ok(plan);
+    }
+    let mut leaves = Vec::new();
+    plan.apply(|node| {
+        if node.is::<StreamingTableExec>() {
+            leaves.push(Arc::clone(node));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let mut rows = VecDeque::with_capacity(leaves.len());
+    for leaf in leaves {
+        let schema = leaf.schema();
+        let batches = collect(leaf, state.task_ctx()).await?;
+        rows.push_back(MemorySourceConfig::try_new_exec(&[batches], schema, None)?);
+    }
+    if rows.is_empty() {
+        return Ok(plan);
+    }
+    // Leaves are met in the same order from above and from below.
+    plan.transform_up(|node| match node.is::<StreamingTableExec>() {
+        true => match rows.pop_front() {
+            Some(rows) => Ok(Transformed::yes(rows as Arc<dyn ExecutionPlan>)),
+            None => internal_err!("a plan has more leaves than were read"),
+        },
+        false => Ok(Transformed::no(node)),
+    })
+    .map(|transformed| transformed.data)
 }
 
 fn stage_bare_scans(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {

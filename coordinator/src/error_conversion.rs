@@ -156,6 +156,7 @@ fn from_catalog(error: &CatalogError) -> Error {
         C::DatabaseNotEmpty { .. } => ErrorKind::DatabaseNotEmpty,
         C::CatalogFixed { .. } => ErrorKind::NotAllowed,
         C::InvalidCatalog { .. }
+        | C::NoSuchVersion { .. }
         | C::InvalidName { .. }
         | C::InvalidTable { .. }
         | C::InvalidLocation { .. } => ErrorKind::InvalidArgument,
@@ -182,6 +183,7 @@ fn from_cluster(error: &ClusterError) -> Error {
 fn from_planner(error: &PlannerError) -> Error {
     let kind = match error {
         PlannerError::DataFile { .. } | PlannerError::Metadata { .. } => ErrorKind::CorruptFile,
+        PlannerError::TableVersion(_) => ErrorKind::InvalidArgument,
         PlannerError::Setting { .. } => ErrorKind::WrongValueForVariable,
         _ => ErrorKind::Internal,
     };

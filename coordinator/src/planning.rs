@@ -14,7 +14,7 @@ use tarn_planner::statement::{
     DatabaseName, ObjectPath, OutputNames, Query, SessionValue, SessionValues, VariableScope,
     configure_sql, rewrite_query,
 };
-use tarn_planner::{QueryCatalogs, SessionOptions, iceberg_scans, session_builder};
+use tarn_planner::{QueryCatalogs, SessionOptions, TableNames, iceberg_scans, session_builder};
 use url::Url;
 
 use crate::dispatch::Dispatch;
@@ -75,22 +75,41 @@ impl StatementContext {
 
     /// Pins the tables of a query and makes its logical plan.
     pub async fn plan(&self, query: &Query) -> Result<Planned> {
-        self.plan_on(query, &self.engine.parts().dispatch).await
+        self.plan_on(query, &self.engine.parts().dispatch, false)
+            .await
     }
 
     /// As [`plan`](Self::plan), for a plan that is looked at and never run: no worker is needed.
     pub async fn plan_locally(&self, query: &Query) -> Result<Planned> {
-        self.plan_on(query, &Dispatch::Local).await
+        self.plan_on(query, &Dispatch::Local, false).await
     }
 
-    async fn plan_on(&self, query: &Query, dispatch: &Dispatch) -> Result<Planned> {
+    /// As [`plan_locally`](Self::plan_locally), for a query whose parameters have no values yet.
+    pub async fn plan_described(&self, query: &Query) -> Result<Planned> {
+        self.plan_on(query, &Dispatch::Local, true).await
+    }
+
+    async fn plan_on(
+        &self,
+        query: &Query,
+        dispatch: &Dispatch,
+        describing: bool,
+    ) -> Result<Planned> {
         let catalogs = QueryCatalogs::new(
             Arc::clone(&self.engine.parts().catalogs),
             Arc::clone(&self.engine.parts().stores),
             Arc::new(SystemSchemas::new(self.clone())),
         );
         let state = self.state(&catalogs, dispatch, &[])?;
-        let statement = self.spelled(query, &state).await?;
+        let names = TableNames {
+            catalogs: &catalogs,
+            state: &state,
+            catalog: &self.catalog,
+            database: &self.database,
+            time_zone: self.variables.text("time_zone").unwrap_or("SYSTEM"),
+            describing,
+        };
+        let statement = self.spelled(query, &names).await?;
         let logical = state.statement_to_plan(statement).await?;
         Ok(Planned {
             logical: self.limited(logical)?,
@@ -100,11 +119,12 @@ impl StatementContext {
         })
     }
 
-    /// The query with its columns spelled as its tables spell them.
-    async fn spelled(&self, query: &Query, state: &SessionState) -> Result<DfStatement> {
-        let ast = rewrite_query(query, self)?;
+    /// The query with its tables called as they are planned, and its columns spelled as its tables spell them.
+    async fn spelled(&self, query: &Query, names: &TableNames<'_>) -> Result<DfStatement> {
+        let mut ast = rewrite_query(query, self)?;
+        names.resolve(&mut ast).await?;
         let statement = DfStatement::Statement(Box::new(ast));
-        let spellings = self.spellings(&statement, state).await?;
+        let spellings = self.spellings(&statement, names.state).await?;
         if spellings.is_empty() {
             return Ok(statement);
         }
@@ -112,7 +132,8 @@ impl StatementContext {
             context: self,
             spellings,
         };
-        let ast = rewrite_query(query, &spelled)?;
+        let mut ast = rewrite_query(query, &spelled)?;
+        names.resolve(&mut ast).await?;
         Ok(DfStatement::Statement(Box::new(ast)))
     }
 

@@ -148,6 +148,8 @@ pub(crate) fn with_answered_by_metadata(
             scan.catalog.clone(),
             scan.database.clone(),
             scan.table.clone(),
+            // A query may read several snapshots of a table.
+            scan.snapshot_id,
         )
     };
     let mut seen: Vec<_> = scans.iter().map(table).collect();

@@ -26,6 +26,14 @@ pub enum PlannerError {
         reason: String,
     },
 
+    /// A table's version that makes no sense, or of something that has none.
+    #[error("{0}")]
+    TableVersion(String),
+
+    /// A value in a table's metadata that is not of the type it must have.
+    #[error("a metadata table cannot be read: {0}")]
+    MetadataValue(String),
+
     /// Metadata that contradicts itself.
     #[error("table '{table}': {reason}")]
     Metadata { table: TableName, reason: String },

@@ -18,6 +18,7 @@ mod error;
 mod estimate;
 mod margin_pool;
 mod memory;
+mod metadata_tables;
 mod progress;
 mod provider;
 mod prune;
@@ -34,6 +35,8 @@ pub use estimate::{TableEstimate, estimate};
 pub use margin_pool::MarginPool;
 pub use memory::{QueryMemoryPool, query_runtime};
 pub use progress::{ProgressSnapshot, QueryProgress};
-pub use provider::{IcebergTable, NoVirtualSchemas, QueryCatalogs, VirtualSchemas};
+pub use provider::{
+    IcebergTable, NoVirtualSchemas, QueryCatalogs, TableNames, VirtualSchemas, time_in_zone,
+};
 pub use scan::{ScanCodec, ScanRef, ScanStores, finish_scan_reports, iceberg_scans};
 pub use session::{QueryId, SessionOptions, session_builder, session_config};

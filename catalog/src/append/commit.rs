@@ -9,9 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use iceberg::io::FileIO;
 use iceberg::spec::{
     DataFile, FormatVersion, MAIN_BRANCH, ManifestFile, ManifestListWriter, ManifestWriterBuilder,
-    Operation, PartitionSpec, SchemaRef, Snapshot, SnapshotReference, SnapshotRetention,
-    SnapshotSummaryCollector, Summary, TableMetadata, UNASSIGNED_SEQUENCE_NUMBER,
-    UnboundPartitionField,
+    Operation, PartitionSpec, SchemaRef, Snapshot, SnapshotReference, SnapshotSummaryCollector,
+    Summary, TableMetadata, UNASSIGNED_SEQUENCE_NUMBER, UnboundPartitionField,
 };
 use iceberg::{TableRequirement, TableUpdate};
 use uuid::Uuid;
@@ -21,6 +20,7 @@ use crate::backend::{CommitError, StagedTable};
 use crate::catalog::{Catalog, creation_error};
 use crate::error::{CatalogError, Result};
 use crate::pinned::PinnedTable;
+use crate::refs::retention_of_main;
 use crate::storage::{TableStorage, delete_files, file_io_over, root_cause};
 
 /// Files that one manifest names, so that a reader can skip, cache and read manifests apart.
@@ -146,10 +146,8 @@ async fn attempts(catalog: &Catalog, mut base: PinnedTable, producer: &mut Produ
                 snapshot_id: base.metadata().current_snapshot_id(),
             },
         ];
-        let retention = base.metadata().snapshot_for_ref(MAIN_BRANCH).map_or_else(
-            || SnapshotRetention::branch(None, None, None),
-            |_| retention_of_main(base.metadata()),
-        );
+        // What is set for the main branch stays set.
+        let retention = retention_of_main(base.metadata());
         let updates = vec![
             TableUpdate::AddSnapshot {
                 snapshot: snapshot.clone(),
@@ -204,32 +202,16 @@ async fn attempts(catalog: &Catalog, mut base: PinnedTable, producer: &mut Produ
     }
 }
 
-/// What is set for the main branch stays set.
-fn retention_of_main(metadata: &TableMetadata) -> SnapshotRetention {
-    // The references are not public in the crate, but their text is.
-    let references = serde_json::to_value(metadata)
-        .ok()
-        .and_then(|json| json.get("refs").cloned());
-    references
-        .and_then(|refs| {
-            serde_json::from_value::<SnapshotReference>(refs.get(MAIN_BRANCH)?.clone()).ok()
-        })
-        .map_or_else(
-            || SnapshotRetention::branch(None, None, None),
-            |reference| reference.retention,
-        )
-}
-
 /// How often and how long to try.
-struct Retry {
-    retries: u32,
+pub(crate) struct Retry {
+    pub(crate) retries: u32,
     min: Duration,
     max: Duration,
-    total: Duration,
+    pub(crate) total: Duration,
 }
 
 impl Retry {
-    fn of(metadata: &TableMetadata) -> Self {
+    pub(crate) fn of(metadata: &TableMetadata) -> Self {
         let get = |key: &str| {
             metadata
                 .properties()
@@ -247,7 +229,7 @@ impl Retry {
     }
 
     /// Doubles with each attempt, and is spread out, so that writers that met do not meet again.
-    fn wait(&self, attempt: u32) -> Duration {
+    pub(crate) fn wait(&self, attempt: u32) -> Duration {
         let doubled = self
             .min
             .saturating_mul(1 << (attempt - 1).min(16))

@@ -4,7 +4,7 @@ use futures::StreamExt;
 use futures::stream;
 use tarn_planner::statement::Statement;
 
-use super::{catalog_ddl, ddl, explain, insert, kill, query, set, show};
+use super::{call, catalog_ddl, ddl, explain, insert, kill, query, refs, set, show};
 use crate::batch_bytes::batch_bytes;
 use crate::delivery::stoppable;
 use crate::error::{Error, ErrorKind, Result};
@@ -119,6 +119,12 @@ async fn answer(context: &StatementContext, statement: Statement) -> Result<Answ
             if_exists,
             purge,
         } => ddl::drop_tables(context, &names, if_exists, purge).await,
+        Statement::ChangeRef { table, change } => refs::change_ref(context, &table, change).await,
+        Statement::Call {
+            catalog,
+            procedure,
+            arguments,
+        } => call::call(context, catalog, &procedure, arguments).await,
         Statement::DropView { names, if_exists } => ddl::drop_views(context, &names, if_exists),
         Statement::Use { catalog, database } => set::use_place(context, catalog, database).await,
         Statement::Set(assignments) => set::set(context, assignments).await,

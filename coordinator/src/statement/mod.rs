@@ -1,5 +1,6 @@
 //! The one statement path: what each family of statements does. [`execute`] is the way in.
 
+mod call;
 mod catalog_ddl;
 mod ddl;
 mod execute;
@@ -10,6 +11,7 @@ mod kill;
 mod parameters;
 mod prepare;
 mod query;
+mod refs;
 mod set;
 mod show;
 mod show_create;

@@ -9,7 +9,7 @@ use tarn_planner::statement::{ObjectPath, ParsedStatement, Query, Statement};
 use super::execute::Answer;
 use super::parameters::{bind_nulls, placeholder_index};
 use super::query::result_schema;
-use super::{explain, show};
+use super::{call, explain, show};
 use crate::delivery::stoppable;
 use crate::error::Result;
 use crate::planning::{Planned, StatementContext};
@@ -91,6 +91,7 @@ async fn describe(
             Ok(None)
         }
         Statement::Explain { mode, .. } => Ok(Some(explain::schema(*mode))),
+        Statement::Call { .. } => Ok(Some(call::schema())),
         Statement::Show(show) => match show::show(context, show.clone()).await? {
             Answer::Rows(rows) => Ok(Some(rows.schema())),
             Answer::Done(_) => Ok(None),
@@ -107,7 +108,7 @@ async fn plan(
     query: &Query,
     types: &mut [Option<DataType>],
 ) -> Result<Planned> {
-    let error = match context.plan_locally(query).await {
+    let error = match context.plan_described(query).await {
         Ok(planned) => {
             for (name, data_type) in planned.logical.get_parameter_types()? {
                 if let Some(slot) = placeholder_index(&name).and_then(|index| types.get_mut(index))
@@ -132,7 +133,7 @@ async fn plan(
         _ => None,
     };
     match with_nulls {
-        Some(query) => context.plan_locally(&query).await,
+        Some(query) => context.plan_described(&query).await,
         None => Err(error),
     }
 }

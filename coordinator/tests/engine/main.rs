@@ -6,3 +6,4 @@ mod life;
 mod metadata;
 mod prepared;
 mod statements;
+mod versions;

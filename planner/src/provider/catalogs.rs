@@ -10,26 +10,32 @@ use datafusion::datasource::TableProvider;
 use datafusion::error::Result;
 use parking_lot::Mutex;
 use tarn_audit::ScanReport;
-use tarn_catalog::{CatalogError, Catalogs, PinnedTable, TableName};
+use tarn_catalog::{CatalogError, Catalogs, PinnedTable, TableName, TableVersion};
 use tokio::sync::OnceCell;
 
+use super::table_names::SelectedTable;
 use super::{IcebergTable, VirtualSchemas};
 use crate::error::catalog_error;
+use crate::metadata_tables::metadata_table;
 use crate::scan::ScanStores;
 
 /// Functions that stand where a table does, `FROM range(10)`.
 const TABLE_FUNCTIONS: [&str; 2] = ["generate_series", "range"];
 
-type Slot = Arc<OnceCell<Arc<IcebergTable>>>;
+type Slot<T> = Arc<OnceCell<T>>;
 
 /// All catalogs, for one query.
 ///
-/// A table is resolved when it is first named and stays at that snapshot, however often and late it is named again.
+/// A table is resolved when it is first named and stays at that metadata, however often and late it is named again, and
+/// so are all its versions that the query reads.
 pub struct QueryCatalogs {
     catalogs: Arc<Catalogs>,
     stores: Arc<ScanStores>,
     virtual_schemas: Arc<dyn VirtualSchemas>,
-    pinned: Mutex<HashMap<TableName, Slot>>,
+    pinned: Mutex<HashMap<TableName, Slot<PinnedTable>>>,
+    tables: Mutex<HashMap<(TableName, TableVersion), Slot<Arc<IcebergTable>>>>,
+    /// By the names that they are planned under.
+    selected: Mutex<HashMap<TableName, SelectedTable>>,
     this: Weak<QueryCatalogs>,
 }
 
@@ -45,51 +51,92 @@ impl QueryCatalogs {
             stores,
             virtual_schemas,
             pinned: Mutex::default(),
+            tables: Mutex::default(),
+            selected: Mutex::default(),
             this: this.clone(),
         })
-    }
-
-    /// The tables that the query has named so far.
-    pub fn pinned(&self) -> Vec<PinnedTable> {
-        self.pinned
-            .lock()
-            .values()
-            .filter_map(|slot| slot.get().map(|table| table.pinned().clone()))
-            .collect()
     }
 
     /// The scans that were planned so far, table by table: with those that are in no plan because metadata answers
     /// them, such as a bare `count(*)`.
     pub fn planned_scans(&self) -> Vec<ScanReport> {
-        let mut tables: Vec<Arc<IcebergTable>> = self
-            .pinned
+        let mut tables: Vec<_> = self
+            .tables
             .lock()
-            .values()
-            .filter_map(|slot| slot.get().cloned())
+            .iter()
+            .filter_map(|(key, slot)| Some((key.clone(), slot.get()?.clone())))
             .collect();
-        tables.sort_by(|a, b| a.pinned().name().cmp(b.pinned().name()));
+        tables.sort_by(|(a, _), (b, _)| a.cmp(b));
         tables
             .iter()
-            .flat_map(|table| table.planned_scans())
+            .flat_map(|(_, table)| table.planned_scans())
             .collect()
     }
 
-    /// The table of that name, at the query's snapshot of it.
-    pub async fn iceberg_table(&self, name: &TableName) -> Result<Arc<IcebergTable>, CatalogError> {
+    /// The table of that name as it is when the query first names it.
+    pub(crate) async fn pin(&self, name: &TableName) -> Result<PinnedTable, CatalogError> {
         let slot = Arc::clone(self.pinned.lock().entry(name.clone()).or_default());
-        let table = slot
+        let pinned = slot
             .get_or_try_init(|| async {
-                let pinned = self
-                    .catalogs
+                self.catalogs
                     .get(&name.catalog)?
                     .table(&name.database, &name.table)
-                    .await?;
+                    .await
+            })
+            .await?;
+        Ok(pinned.clone())
+    }
+
+    /// The table of that name, at one of its versions.
+    pub async fn iceberg_table(
+        &self,
+        name: &TableName,
+        version: &TableVersion,
+    ) -> Result<Arc<IcebergTable>, CatalogError> {
+        let key = (name.clone(), version.clone());
+        let slot = Arc::clone(self.tables.lock().entry(key).or_default());
+        let table = slot
+            .get_or_try_init(|| async {
+                let pinned = self.pin(name).await?.version(version)?;
                 IcebergTable::open(pinned, Arc::clone(&self.stores))
                     .await
                     .map(Arc::new)
             })
             .await?;
         Ok(Arc::clone(table))
+    }
+
+    /// Knows a table by the name it is planned under from now on.
+    pub(super) fn remember(&self, selected: SelectedTable) {
+        let name = TableName::new(
+            selected.table.catalog.as_str(),
+            selected.table.database.as_str(),
+            selected.key(),
+        );
+        self.selected.lock().insert(name, selected);
+    }
+
+    /// Whether the database of that name is answered by the coordinator.
+    pub(super) fn is_virtual(&self, name: &TableName) -> bool {
+        self.virtual_schemas
+            .schemas(&name.catalog)
+            .iter()
+            .any(|schema| schema.eq_ignore_ascii_case(&name.database))
+    }
+
+    async fn selected_table(
+        &self,
+        selected: &SelectedTable,
+    ) -> Result<Arc<dyn TableProvider>, CatalogError> {
+        match selected.metadata {
+            None => Ok(self
+                .iceberg_table(&selected.table, &selected.version)
+                .await?),
+            Some(metadata) => {
+                let pinned = self.pin(&selected.table).await?;
+                metadata_table(metadata, pinned, &selected.version)
+            }
+        }
     }
 }
 
@@ -172,7 +219,16 @@ impl SchemaProvider for QuerySchema {
             return Ok(Some(table));
         }
         let name = TableName::new(&self.catalog, &self.database, name);
-        match self.query.iceberg_table(&name).await {
+        let selected = self.query.selected.lock().get(&name).cloned();
+        if let Some(selected) = selected {
+            let table = self.query.selected_table(&selected).await;
+            return table.map(Some).map_err(catalog_error);
+        }
+        match self
+            .query
+            .iceberg_table(&name, &TableVersion::Current)
+            .await
+        {
             Ok(table) => Ok(Some(table)),
             // DataFusion asks for the name of a table function as if it were a table's; told that there is none, it goes
             // on to call the function.

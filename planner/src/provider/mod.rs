@@ -3,8 +3,10 @@
 mod catalogs;
 mod iceberg_table;
 mod scan_plan;
+mod table_names;
 mod virtual_schemas;
 
 pub use catalogs::QueryCatalogs;
 pub use iceberg_table::IcebergTable;
+pub use table_names::{TableNames, time_in_zone};
 pub use virtual_schemas::{NoVirtualSchemas, VirtualSchemas};

@@ -5,3 +5,4 @@ mod codec;
 mod evolution;
 pub(crate) mod lake;
 mod pruning;
+pub(crate) mod versions;

@@ -10,6 +10,8 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use super::time_travel::parse_marked;
+
 const MYSQL: MySqlDialect = MySqlDialect {};
 
 /// MySQL's units made of several fields, as in `INTERVAL '1:30' MINUTE_SECOND`.
@@ -61,7 +63,10 @@ const RESERVED: [Keyword; 28] = [
 
 /// Tarn's dialect.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct TarnDialect;
+pub(crate) struct TarnDialect {
+    /// Tables may have versions. With it a few names would need quotes, so only statements that have any are read so.
+    pub(crate) versions: bool,
+}
 
 impl Dialect for TarnDialect {
     // sqlparser asks in many places whether the dialect is MySQL's: it is.
@@ -120,6 +125,10 @@ impl Dialect for TarnDialect {
 
     fn supports_table_hints(&self) -> bool {
         true
+    }
+
+    fn supports_table_versioning(&self) -> bool {
+        self.versions
     }
 
     fn requires_single_line_comment_whitespace(&self) -> bool {
@@ -212,10 +221,15 @@ impl Dialect for TarnDialect {
         None
     }
 
-    /// Two things before sqlparser's own: a reserved word is no expression (sqlparser would take the FROM of `SELECT a, FROM t` for
+    /// Three things before sqlparser's own: a version is told from a time, a reserved word is no expression (sqlparser would take the FROM of `SELECT a, FROM t` for
     /// a column, and find fault later), and `INTERVAL <any expression> unit` is read as MySQL has it. An interval that does not end
     /// in a unit (`INTERVAL '1 day'`) is left to sqlparser.
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        if self.versions
+            && let Some(version) = parse_marked(parser)
+        {
+            return Some(version);
+        }
         match &parser.peek_token_ref().token {
             Token::Word(word) if word.keyword == Keyword::INTERVAL => {
                 parser.maybe_parse(parse_mysql_interval).transpose()

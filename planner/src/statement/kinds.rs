@@ -5,7 +5,7 @@ use std::fmt;
 
 use datafusion::sql::sqlparser::ast;
 use iceberg::spec::Schema;
-use tarn_catalog::PartitionField;
+use tarn_catalog::{PartitionField, RefChange};
 
 use super::{OutputNames, Show};
 
@@ -57,6 +57,17 @@ pub enum Statement {
         names: Vec<ObjectPath>,
         if_exists: bool,
     },
+    /// `ALTER TABLE … CREATE | REPLACE | DROP TAG | BRANCH`.
+    ChangeRef {
+        table: ObjectPath,
+        change: RefChange,
+    },
+    /// `CALL [catalog.]system.procedure(…)`; the procedure's name is lower-case.
+    Call {
+        catalog: Option<String>,
+        procedure: String,
+        arguments: Vec<CallArgument>,
+    },
     /// `columns` is empty when the statement names none.
     Insert {
         table: ObjectPath,
@@ -107,6 +118,8 @@ impl Statement {
             Statement::CreateTable(_) => "CREATE TABLE",
             Statement::DropTable { .. } => "DROP TABLE",
             Statement::DropView { .. } => "DROP VIEW",
+            Statement::ChangeRef { .. } => "ALTER TABLE",
+            Statement::Call { .. } => "CALL",
             Statement::Insert { .. } => "INSERT",
             Statement::Use { .. } => "USE",
             Statement::Set(_) => "SET",
@@ -204,6 +217,20 @@ pub struct CreateTable {
     pub format_version: u8,
     pub if_not_exists: bool,
     pub query: Option<Query>,
+}
+
+/// An argument of a procedure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallArgument {
+    /// Lower-case; `None` for one that is told by its place.
+    pub name: Option<String>,
+    pub value: CallValue,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallValue {
+    Text(String),
+    Number(i64),
 }
 
 /// Where a variable is looked up or set.

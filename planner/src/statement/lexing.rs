@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::tokenizer::{
     Location, Token, TokenWithSpan, Tokenizer, Whitespace,
 };
 
+use super::time_travel::mark_versions;
 use super::{ParseError, Position};
 
 /// The newest MySQL whose conditional comments are run (8.4.99 as MySQL writes versions).
@@ -94,6 +95,8 @@ pub(super) struct Run {
     pub(super) only_comments: bool,
     /// How many `?`; they are numbered `$1`, `$2`, … in the tokens.
     pub(super) parameters: usize,
+    /// Whether it reads tables as they were.
+    pub(super) versions: bool,
 }
 
 /// Cuts a text into statements.
@@ -140,12 +143,14 @@ fn finish_run(source: &Source<'_>, mut tokens: Vec<TokenWithSpan>) -> Option<Run
             *text = format!("${parameters}");
         }
     }
+    let versions = mark_versions(&mut tokens);
     Some(Run {
         tokens,
         start,
         end,
         only_comments,
         parameters,
+        versions,
     })
 }
 
@@ -225,7 +230,7 @@ mod tests {
 
     fn texts(sql: &str) -> Vec<&str> {
         let source = Source::new(sql);
-        let runs = lex(&source, &TarnDialect).unwrap();
+        let runs = lex(&source, &TarnDialect::default()).unwrap();
         runs.iter().map(|run| &sql[run.start..run.end]).collect()
     }
 
@@ -267,7 +272,7 @@ mod tests {
     #[test]
     fn parameters_are_numbered_in_the_order_of_the_text() {
         let source = Source::new("select ? from t where a = ? limit ?");
-        let runs = lex(&source, &TarnDialect).unwrap();
+        let runs = lex(&source, &TarnDialect::default()).unwrap();
         assert_eq!(runs[0].parameters, 3);
         let placeholders: Vec<String> = runs[0]
             .tokens
@@ -283,7 +288,7 @@ mod tests {
     #[test]
     fn an_unclosed_string_is_an_error_with_its_place() {
         let source = Source::new("select 1,\n  'abc");
-        let Err(ParseError::Syntax { position, .. }) = lex(&source, &TarnDialect) else {
+        let Err(ParseError::Syntax { position, .. }) = lex(&source, &TarnDialect::default()) else {
             panic!("not refused")
         };
         assert_eq!(position, Position { line: 2, column: 3 });

@@ -31,6 +31,7 @@ mod like;
 mod names;
 mod parse;
 mod parse_create_table;
+mod parse_refs;
 mod parse_set;
 mod parse_show;
 mod planning_options;
@@ -43,20 +44,21 @@ mod rewrite_session;
 mod select_names;
 mod session_values;
 mod show;
+mod time_travel;
 
 #[cfg(test)]
 mod client_statements;
 #[cfg(test)]
 mod query_meaning;
 #[cfg(test)]
-mod sql_session;
+pub(crate) mod sql_session;
 #[cfg(test)]
 mod statement_cases;
 
 pub use error::{ParseError, Position};
 pub use kinds::{
-    Assignment, CreateTable, DatabaseName, ExplainMode, KillTarget, ObjectPath, ParsedStatement,
-    Query, SetValue, Statement, TransactionStatement, VariableScope,
+    Assignment, CallArgument, CallValue, CreateTable, DatabaseName, ExplainMode, KillTarget,
+    ObjectPath, ParsedStatement, Query, SetValue, Statement, TransactionStatement, VariableScope,
 };
 pub use like::like_matches;
 pub use names::OutputNames;
@@ -65,3 +67,4 @@ pub use planning_options::configure_sql;
 pub use rewrite::{RewriteError, rewrite_query};
 pub use session_values::{SessionValue, SessionValues};
 pub use show::{Show, ShowFilter};
+pub use time_travel::{NewName, WrittenTable, WrittenVersion, rename_tables, written_tables};

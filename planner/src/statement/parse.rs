@@ -10,6 +10,7 @@ use super::cursor::{Cursor, Failure, Parsed, object_path};
 use super::dialect::TarnDialect;
 use super::lexing::{Run, Source, lex};
 use super::parse_create_table::parse_create_table;
+use super::parse_refs::{parse_alter_table, parse_call};
 use super::parse_set::parse_set;
 use super::parse_show::{parse_describe, parse_show};
 use super::select_names::select_names;
@@ -31,7 +32,7 @@ const RECURSION_LIMIT: usize = 100;
 /// ```
 pub fn parse_statements(sql: &str) -> Result<Vec<ParsedStatement>, ParseError> {
     let source = Source::new(sql);
-    lex(&source, &TarnDialect)?
+    lex(&source, &TarnDialect::default())?
         .into_iter()
         .map(|run| parse_run(&source, run))
         .collect()
@@ -55,7 +56,9 @@ fn parse_run(source: &Source<'_>, run: Run) -> Result<ParsedStatement, ParseErro
             text,
         });
     }
-    let dialect = TarnDialect;
+    let dialect = TarnDialect {
+        versions: run.versions,
+    };
     let parser = Parser::new(&dialect).with_recursion_limit(RECURSION_LIMIT);
     let mut cursor = Cursor::new(parser.with_tokens_with_locations(run.tokens.clone()));
     let context = Context { source, run: &run };
@@ -114,10 +117,13 @@ fn statement(cursor: &mut Cursor<'_>, context: &Context<'_>) -> Parsed<Statement
     if at_query(cursor) {
         return Ok(Statement::Query(parse_query(cursor, context)?));
     }
+    if cursor.words(&["ALTER", "TABLE"]) {
+        return parse_alter_table(cursor);
+    }
     let first = cursor.one_of(&[
         "SHOW", "SET", "USE", "EXPLAIN", "DESCRIBE", "DESC", "CREATE", "DROP", "INSERT", "KILL",
         "BEGIN", "START", "COMMIT", "ROLLBACK", "LOCK", "UNLOCK", "ADMIN", "FLUSH", "ANALYZE",
-        "DO",
+        "DO", "CALL",
     ]);
     match first {
         Some("SHOW") => parse_show(cursor),
@@ -135,6 +141,7 @@ fn statement(cursor: &mut Cursor<'_>, context: &Context<'_>) -> Parsed<Statement
         Some("DROP") => parse_drop(cursor),
         Some("INSERT") => parse_insert(cursor, context),
         Some("KILL") => parse_kill(cursor),
+        Some("CALL") => parse_call(cursor),
         Some(word @ ("BEGIN" | "START" | "COMMIT" | "ROLLBACK")) => parse_transaction(cursor, word),
         Some("LOCK") => ignored(cursor, "LOCK TABLES"),
         Some("UNLOCK") => ignored(cursor, "UNLOCK TABLES"),
@@ -155,14 +162,13 @@ fn statement(cursor: &mut Cursor<'_>, context: &Context<'_>) -> Parsed<Statement
 
 /// Statements that are good SQL elsewhere get a name and a reason, not a syntax error.
 fn unsupported_or_unknown(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
-    const KINDS: [(&[&str], &str); 28] = [
+    const KINDS: [(&[&str], &str); 26] = [
         (&["UPDATE"], "UPDATE"),
         (&["DELETE"], "DELETE"),
         (&["MERGE"], "MERGE"),
         (&["REPLACE"], "REPLACE"),
         (&["TRUNCATE"], "TRUNCATE TABLE"),
         (&["RENAME"], "RENAME TABLE"),
-        (&["ALTER", "TABLE"], "ALTER TABLE"),
         (&["ALTER", "DATABASE"], "ALTER DATABASE"),
         (&["ALTER", "CATALOG"], "ALTER CATALOG"),
         (&["ALTER"], "ALTER"),
@@ -173,7 +179,6 @@ fn unsupported_or_unknown(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         (&["REPAIR"], "REPAIR TABLE"),
         (&["GRANT"], "GRANT"),
         (&["REVOKE"], "REVOKE"),
-        (&["CALL"], "CALL"),
         (&["PREPARE"], "PREPARE"),
         (&["EXECUTE"], "EXECUTE"),
         (&["DEALLOCATE"], "DEALLOCATE PREPARE"),

@@ -208,7 +208,7 @@ fn literal(expression: &Expr) -> Option<SessionValue> {
 
 /// `SELECT <expression>`
 fn select_of(expression: Expr) -> Parsed<Query> {
-    let dialect = TarnDialect;
+    let dialect = TarnDialect::default();
     let mut query = Parser::new(&dialect)
         .try_with_sql("SELECT 1")?
         .parse_query()?;

@@ -17,8 +17,8 @@ use super::{
 use crate::functions::register_functions;
 
 #[derive(Default)]
-pub(super) struct TestSession {
-    pub(super) spelling: Vec<&'static str>,
+pub(crate) struct TestSession {
+    pub(crate) spelling: Vec<&'static str>,
 }
 
 impl SessionValues for TestSession {
@@ -93,7 +93,7 @@ pub(super) async fn plan(
     state.optimize(&plan)
 }
 
-pub(super) fn query(sql: &str) -> Query {
+pub(crate) fn query(sql: &str) -> Query {
     match parse_statement(sql)
         .unwrap_or_else(|error| panic!("{sql}: {error}"))
         .statement
