@@ -90,22 +90,14 @@ impl FilesOfTable {
             "split_offsets" => {
                 let offsets: Vec<_> = files.iter().map(|file| file.split_offsets()).collect();
                 let lengths: Vec<_> = offsets.iter().map(|list| list.map(<[i64]>::len)).collect();
-                let elements = offsets.iter().flatten().copied().flatten();
-                lists(
-                    of,
-                    &lengths,
-                    Arc::new(Int64Array::from_iter_values(elements.copied())),
-                )?
+                let elements: Vec<i64> = offsets.into_iter().flatten().flatten().copied().collect();
+                lists(of, &lengths, Arc::new(Int64Array::from(elements)))?
             }
             "equality_ids" => {
                 let ids: Vec<_> = files.iter().map(|file| file.equality_ids()).collect();
                 let lengths: Vec<_> = ids.iter().map(|list| list.as_ref().map(Vec::len)).collect();
-                let elements = ids.iter().flatten().flatten();
-                lists(
-                    of,
-                    &lengths,
-                    Arc::new(Int32Array::from_iter_values(elements.copied())),
-                )?
+                let elements: Vec<i32> = ids.into_iter().flatten().flatten().collect();
+                lists(of, &lengths, Arc::new(Int32Array::from(elements)))?
             }
             "sort_order_id" => ints(files.iter().map(|file| file.sort_order_id()).collect()),
             "first_row_id" => longs(rows.iter().map(|row| row.first_row_id).collect()),

@@ -66,7 +66,8 @@ fn ints(values: impl Iterator<Item = Option<i32>>) -> ArrayRef {
 }
 
 fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
-    Arc::new(StringArray::from_iter_values(values))
+    // A builder wants to know how many there are.
+    Arc::new(StringArray::from(values.collect::<Vec<_>>()))
 }
 
 fn no_column<T>(name: &str) -> Result<T> {

@@ -13,10 +13,13 @@ use arrow::array::timezone::Tz;
 use arrow::compute::kernels::cast_utils::string_to_datetime;
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use arrow::record_batch::RecordBatch;
+use chrono::Utc;
 use datafusion::common::DFSchema;
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::ColumnarValue;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::{Expr, ExprWithAlias, Statement, Value, Visit, Visitor};
 use std::ops::ControlFlow;
@@ -337,7 +340,16 @@ impl TableNames<'_> {
         };
         let none = DFSchema::empty();
         let logical = self.state.create_logical_expr_from_sql_expr(expr, &none)?;
-        let physical = self.state.create_physical_expr(logical, &none)?;
+        // NOW() is known only to the simplifier.
+        let simplifier = ExprSimplifier::new(
+            SimplifyContext::builder()
+                .with_schema(Arc::new(none.clone()))
+                .with_config_options(Arc::clone(self.state.config_options()))
+                .with_query_execution_start_time(Some(Utc::now()))
+                .build(),
+        );
+        let simple = simplifier.simplify(simplifier.coerce(logical, &none)?)?;
+        let physical = self.state.create_physical_expr(simple, &none)?;
         let row = RecordBatch::try_new_with_options(
             Arc::new(Schema::empty()),
             vec![],
