@@ -42,7 +42,7 @@ pub use near_names::near_names;
 pub use pinned::PinnedTable;
 pub use refs::{RefChange, RefCreation, RefKind, RefOutcome, RefRetention};
 pub use registry::Catalogs;
-pub use secrets::{MASK, is_secret};
+pub use secrets::{MASK, is_secret, shown_value};
 pub use settings::CatalogSettings;
 pub use storage::{
     StorageDescriptor, StoreSettings, TableStorage, location_to_path, path_to_location,

@@ -17,7 +17,7 @@ use crate::avro_names::with_avro_names;
 use crate::error::{CatalogError, Result};
 use crate::manifest::DecodedManifest;
 use crate::name::TableName;
-use crate::storage::root_cause;
+use crate::storage::{MAX_METADATA_FILE_BYTES, root_cause};
 
 /// The newest version of the table format that is read.
 const NEWEST_VERSION: u64 = 2;
@@ -41,6 +41,7 @@ pub(crate) fn parse_metadata(table: &TableName, file: &str, bytes: &[u8]) -> Res
     let json = if bytes.starts_with(&[0x1f, 0x8b]) {
         let mut json = Vec::new();
         GzDecoder::new(bytes)
+            .take(MAX_METADATA_FILE_BYTES)
             .read_to_end(&mut json)
             .map_err(|e| corrupt(WHAT, file, &e))?;
         unpacked = json;

@@ -30,7 +30,7 @@ pub fn is_secret(key: &str) -> bool {
 }
 
 /// The value as it may be shown: secrets masked, and the user part of a URI too.
-pub(crate) fn shown_value<'a>(key: &str, value: &'a str) -> &'a str {
+pub fn shown_value<'a>(key: &str, value: &'a str) -> &'a str {
     if is_secret(key) || uri_has_password(value) {
         MASK
     } else {

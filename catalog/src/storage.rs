@@ -14,5 +14,7 @@ pub use location::{location_to_path, path_to_location};
 pub use settings::StoreSettings;
 
 pub(crate) use file_io::file_io_over;
-pub(crate) use files::{delete_files, read_file, root_cause, store_error, write_new_file};
+pub(crate) use files::{
+    MAX_METADATA_FILE_BYTES, delete_files, read_file, root_cause, store_error, write_new_file,
+};
 pub(crate) use stores::Stores;

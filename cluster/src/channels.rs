@@ -37,8 +37,10 @@ impl Default for ChannelSettings {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(2),
-            keepalive_interval: Duration::from_secs(3),
-            keepalive_timeout: Duration::from_secs(7),
+            keepalive_interval: Duration::from_secs(5),
+            // A worker that ends closes its connections; only a frozen one, or one whose machine is gone, is found
+            // out by silence. A busy one must not be taken for that.
+            keepalive_timeout: Duration::from_secs(30),
         }
     }
 }

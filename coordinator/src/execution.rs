@@ -1,8 +1,8 @@
-//! The threads that plans run on.
+//! The threads that queries are planned and run on.
 //!
-//! They are apart from the threads that serve the protocols: an operator that computes for long between two awaits
-//! (a nested-loop join whose filter drops every row) delays other queries at worst, never a login, a `KILL` or a
-//! `SHOW PROCESSLIST`.
+//! They are apart from the threads that serve the protocols: a statement that takes long to plan, or an operator that
+//! computes for long between two awaits (a nested-loop join whose filter drops every row), delays other queries at
+//! worst, never a login, a heartbeat, a `KILL` or a `SHOW PROCESSLIST`.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use futures::{FutureExt, StreamExt};
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::planning::Attempt;
@@ -23,7 +24,7 @@ const READY_BATCHES: usize = 2;
 /// touched is ever committed.
 const THREAD_STACK_BYTES: usize = 32 << 20;
 
-/// The threads that plans run on, one for each core. See the [module](self).
+/// The threads that queries are planned and run on, one for each core. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct ExecutionThreads {
     handle: Handle,
@@ -49,6 +50,23 @@ impl ExecutionThreads {
         Ok(Self {
             handle: runtime.handle().clone(),
             runtime: Some(runtime),
+        })
+    }
+
+    /// Does work that is more than waiting. Dropped, it stops at its next await.
+    ///
+    /// # Errors
+    /// Its own, and a panic of it.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let task = AbortOnDropHandle::new(self.handle.spawn(work));
+        task.await.unwrap_or_else(|error| {
+            Err(Error::new(
+                ErrorKind::Internal,
+                format!("the statement's task ended early: {error}"),
+            ))
         })
     }
 

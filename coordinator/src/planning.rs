@@ -75,21 +75,32 @@ impl StatementContext {
 
     /// Pins the tables of a query and makes its logical plan.
     pub async fn plan(&self, query: &Query) -> Result<Planned> {
-        self.plan_on(query, &self.engine.parts().dispatch, false)
+        self.plan_on(query, self.engine.parts().dispatch.clone(), false)
             .await
     }
 
     /// As [`plan`](Self::plan), for a plan that is looked at and never run: no worker is needed.
     pub async fn plan_locally(&self, query: &Query) -> Result<Planned> {
-        self.plan_on(query, &Dispatch::Local, false).await
+        self.plan_on(query, Dispatch::Local, false).await
     }
 
     /// As [`plan_locally`](Self::plan_locally), for a query whose parameters have no values yet.
     pub async fn plan_described(&self, query: &Query) -> Result<Planned> {
-        self.plan_on(query, &Dispatch::Local, true).await
+        self.plan_on(query, Dispatch::Local, true).await
     }
 
     async fn plan_on(
+        &self,
+        query: &Query,
+        dispatch: Dispatch,
+        describing: bool,
+    ) -> Result<Planned> {
+        let (context, query) = (self.clone(), query.clone());
+        let plan = async move { context.plan_here(&query, &dispatch, describing).await };
+        self.engine.execution().compute(plan).await
+    }
+
+    async fn plan_here(
         &self,
         query: &Query,
         dispatch: &Dispatch,
@@ -188,13 +199,13 @@ impl StatementContext {
 
     /// The physical plan of the first attempt.
     pub async fn first_attempt(&self, planned: &Planned) -> Result<Attempt> {
-        self.attempt(planned, &planned.state).await
+        self.attempt(planned, planned.state.clone()).await
     }
 
     /// Plans anew over the workers that are left; the pinned tables stay as they are.
     pub async fn next_attempt(&self, planned: &Planned, lost: &[Url]) -> Result<Attempt> {
         let state = self.state(&planned.catalogs, &self.engine.parts().dispatch, lost)?;
-        self.attempt(planned, &state).await
+        self.attempt(planned, state).await
     }
 
     /// The optimised logical plan, for EXPLAIN VERBOSE.
@@ -253,14 +264,16 @@ impl StatementContext {
         Ok(state)
     }
 
-    async fn attempt(&self, planned: &Planned, state: &SessionState) -> Result<Attempt> {
-        let plan = state.create_physical_plan(&planned.logical).await?;
+    async fn attempt(&self, planned: &Planned, state: SessionState) -> Result<Attempt> {
+        let logical = planned.logical.clone();
+        let plan = async move {
+            let plan = state.create_physical_plan(&logical).await?;
+            Ok((plan, state.task_ctx()))
+        };
+        let (plan, task) = self.engine.execution().compute(plan).await?;
         // A query that is killed is recorded with what was planned; one that ends, with what it did.
         *self.running.scans.lock() = planned_reports(&planned.catalogs, &plan);
-        Ok(Attempt {
-            plan,
-            task: state.task_ctx(),
-        })
+        Ok(Attempt { plan, task })
     }
 
     fn number(&self, name: &str) -> usize {

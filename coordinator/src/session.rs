@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tarn_audit::AuditRecord;
 use tarn_catalog::{DEFAULT_CATALOG, DEFAULT_DATABASE};
 use tarn_planner::statement::{
-    ParsedStatement, SessionValue, Statement, parse_statement, parse_statements,
+    ParsedStatement, SessionValue, Statement, masked, parse_statement, parse_statements,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -274,7 +274,7 @@ impl Session {
             catalog: catalog.clone(),
             database: database.clone(),
             kind,
-            text: AuditRecord::cut_statement(text),
+            text: AuditRecord::cut_statement(&masked(text)),
             timeout: timeout_applies.then(|| timeout(&variables, kind)).flatten(),
             session: connection.token.clone(),
         });

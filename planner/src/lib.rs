@@ -14,6 +14,7 @@
 pub mod functions;
 pub mod statement;
 
+mod comparisons;
 mod error;
 mod estimate;
 mod margin_pool;

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use datafusion::config::Dialect;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::optimizer::Analyzer;
 use datafusion::prelude::SessionConfig;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::comparisons::Comparisons;
 use crate::memory::query_runtime;
 use crate::progress::QueryProgress;
 use crate::provider::QueryCatalogs;
@@ -132,6 +134,10 @@ pub fn session_builder(
     let functions = builder.scalar_functions().get_or_insert_default();
     // Later ones replace earlier ones of the same name, so MySQL's meaning wins.
     functions.extend(crate::functions::scalar_functions());
+    builder
+        .analyzer()
+        .get_or_insert_with(Analyzer::new)
+        .add_function_rewrite(Arc::new(Comparisons));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.extend(crate::functions::expr_planners());
     Ok(builder)

@@ -6,6 +6,10 @@ use object_store::{GetOptions, ObjectStore, ObjectStoreExt, PutMode, PutOptions}
 use super::location_to_path;
 use crate::error::{CatalogError, Result};
 
+/// The largest metadata file, manifest list or manifest that is read, in bytes, unpacked or not. They are held in
+/// memory as a whole; a file past this is not what it claims to be.
+pub(crate) const MAX_METADATA_FILE_BYTES: u64 = 1 << 30;
+
 /// Reads a file that metadata names. `what` tells what it should be, such as "manifest list".
 pub(crate) async fn read_file(
     store: &dyn ObjectStore,
@@ -13,20 +17,28 @@ pub(crate) async fn read_file(
     location: &str,
 ) -> Result<Bytes> {
     let path = location_to_path(location)?;
-    let read = async {
-        store
-            .get_opts(&path, GetOptions::default())
-            .await?
-            .bytes()
-            .await
-    };
-    read.await.map_err(|error| match error {
+    let failed = |error| match error {
         object_store::Error::NotFound { .. } => CatalogError::MissingFile {
             what,
             file: location.to_string(),
         },
         error => store_error("read", location, &error),
-    })
+    };
+    let found = store
+        .get_opts(&path, GetOptions::default())
+        .await
+        .map_err(failed)?;
+    if found.meta.size > MAX_METADATA_FILE_BYTES {
+        return Err(CatalogError::Corrupt {
+            what,
+            file: location.to_string(),
+            reason: format!(
+                "it is {} bytes long, and {MAX_METADATA_FILE_BYTES} is the most that is read",
+                found.meta.size
+            ),
+        });
+    }
+    found.bytes().await.map_err(failed)
 }
 
 /// Writes a file that must not be there yet.

@@ -21,7 +21,8 @@ use super::table::batch;
 use crate::error::{PlannerError, catalog_error};
 
 /// The fields of each partition spec, with the type of their values; `None` where the source is not there any more.
-type SpecFields = HashMap<i32, Vec<(Transform, Option<PrimitiveType>)>>;
+type SpecFields = HashMap<i32, Vec<SpecField>>;
+type SpecField = (Transform, Option<PrimitiveType>);
 
 /// The rows of one of these tables. `schema` has the columns that are asked for.
 pub(super) fn manifest_rows(
@@ -144,7 +145,7 @@ fn summaries(of: &DataType, manifests: &[ManifestFile], specs: &SpecFields) -> R
         .map(|manifest| manifest.partitions.as_ref().map(Vec::len))
         .collect();
     let none = Vec::new();
-    let all: Vec<(&FieldSummary, Option<&(Transform, Option<PrimitiveType>)>)> = manifests
+    let all: Vec<(&FieldSummary, Option<&SpecField>)> = manifests
         .iter()
         .flat_map(|manifest| {
             let fields = specs.get(&manifest.partition_spec_id);

@@ -23,6 +23,7 @@ use crate::scan::ScanStores;
 const TABLE_FUNCTIONS: [&str; 2] = ["generate_series", "range"];
 
 type Slot<T> = Arc<OnceCell<T>>;
+type VersionedTable = (TableName, TableVersion);
 
 /// All catalogs, for one query.
 ///
@@ -33,7 +34,7 @@ pub struct QueryCatalogs {
     stores: Arc<ScanStores>,
     virtual_schemas: Arc<dyn VirtualSchemas>,
     pinned: Mutex<HashMap<TableName, Slot<PinnedTable>>>,
-    tables: Mutex<HashMap<(TableName, TableVersion), Slot<Arc<IcebergTable>>>>,
+    tables: Mutex<HashMap<VersionedTable, Slot<Arc<IcebergTable>>>>,
     /// By the names that they are planned under.
     selected: Mutex<HashMap<TableName, SelectedTable>>,
     this: Weak<QueryCatalogs>,

@@ -86,10 +86,17 @@ fn narrow_by_summary(
             .ok()
             .map(|datum| datum.literal().clone())
     };
-    let lower = value(summary.lower_bound.as_ref().map(|b| b.as_ref()))
+    let smallest = value(summary.lower_bound.as_ref().map(|b| b.as_ref()));
+    let largest = value(summary.upper_bound.as_ref().map(|b| b.as_ref()));
+    let lower = smallest
+        // What is wrapped around is the largest there is, but stands for the smallest values.
+        .filter(|_| {
+            !largest
+                .as_ref()
+                .is_some_and(|p| transform_bounds::is_wrapped(&field.transform, p))
+        })
         .and_then(|p| transform_bounds::lower(&field.transform, &field.source, &p));
-    let upper = value(summary.upper_bound.as_ref().map(|b| b.as_ref()))
-        .and_then(|p| transform_bounds::upper(&field.transform, &field.source, &p));
+    let upper = largest.and_then(|p| transform_bounds::upper(&field.transform, &field.source, &p));
     bounds.narrow(
         lower.and_then(|v| scalar(&v, &field.source, arrow)),
         upper.and_then(|v| scalar(&v, &field.source, arrow)),

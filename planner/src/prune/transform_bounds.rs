@@ -23,6 +23,7 @@ pub(crate) fn lower(
 ) -> Option<PrimitiveLiteral> {
     match (transform, p) {
         (Transform::Identity, p) => Some(p.clone()),
+        (Transform::Truncate(_), p) if is_wrapped(transform, p) => None,
         (Transform::Truncate(_), p) => Some(p.clone()),
         (Transform::Year | Transform::Month | Transform::Day | Transform::Hour, L::Int(p)) => {
             // Some writers rounded times before 1970 towards zero, so that a file may hold values of one unit less
@@ -32,6 +33,20 @@ pub(crate) fn lower(
         }
         _ => None,
     }
+}
+
+/// Whether a partition value lies below the type's range, wrapped around to large numbers: `v - (v mod w)` of the
+/// smallest values does, and writers let it. It is no multiple of the width then.
+pub(crate) fn is_wrapped(transform: &Transform, p: &PrimitiveLiteral) -> bool {
+    let Transform::Truncate(width) = transform else {
+        return false;
+    };
+    let value = match p {
+        L::Int(p) => i64::from(*p),
+        L::Long(p) => *p,
+        _ => return false,
+    };
+    *width == 0 || value.rem_euclid(i64::from(*width)) != 0
 }
 
 /// The largest value of the column (of type `source`) whose transform is `p` or less.
@@ -187,8 +202,13 @@ mod tests {
             (Some(L::Int128(1050)), Some(L::Int128(1099)))
         );
         assert_eq!(
-            bounds(Transform::Truncate(10), P::Int, L::Int(i32::MAX - 1)),
-            (Some(L::Int(i32::MAX - 1)), Some(L::Int(i32::MAX)))
+            bounds(Transform::Truncate(10), P::Int, L::Int(2_147_483_640)),
+            (Some(L::Int(2_147_483_640)), Some(L::Int(i32::MAX)))
+        );
+        // The smallest int is -2147483648; -2147483650 is no int, and becomes 2147483646.
+        assert_eq!(
+            bounds(Transform::Truncate(10), P::Int, L::Int(2_147_483_646)),
+            (None, Some(L::Int(i32::MAX)))
         );
     }
 

@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast::{Expr, ObjectName};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use super::chains::tame_expression;
 use super::{DatabaseName, ObjectPath, ShowFilter};
 
 /// Why a statement could not be read; turned into a [`ParseError`](super::ParseError) where the text is known.
@@ -142,7 +143,9 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn expression(&mut self) -> Parsed<Expr> {
-        Ok(self.parser.parse_expr()?)
+        let mut expression = self.parser.parse_expr()?;
+        tame_expression(&mut expression)?;
+        Ok(expression)
     }
 
     /// `[[catalog.]database.]table`

@@ -21,6 +21,7 @@
 //! - A date that does not exist is NULL in a function and an error in a cast or as a literal compared with a date.
 
 mod ast_build;
+mod chains;
 mod column_types;
 mod cursor;
 mod dialect;
@@ -28,6 +29,7 @@ mod error;
 mod kinds;
 mod lexing;
 mod like;
+mod masking;
 mod names;
 mod parse;
 mod parse_create_table;
@@ -61,6 +63,7 @@ pub use kinds::{
     ObjectPath, ParsedStatement, Query, SetValue, Statement, TransactionStatement, VariableScope,
 };
 pub use like::like_matches;
+pub use masking::masked;
 pub use names::OutputNames;
 pub use parse::{parse_statement, parse_statements};
 pub use planning_options::configure_sql;

@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
+use super::chains::tame_query;
 use super::cursor::{Cursor, Failure, Parsed, object_path};
 use super::dialect::TarnDialect;
 use super::lexing::{Run, Source, lex};
@@ -221,7 +222,8 @@ fn at_query(cursor: &Cursor<'_>) -> bool {
 /// A query up to the end of the statement.
 pub(super) fn parse_query(cursor: &mut Cursor<'_>, context: &Context<'_>) -> Parsed<Query> {
     let first_token = cursor.parser.peek_token_ref().span.start;
-    let query = cursor.parser.parse_query()?;
+    let mut query = cursor.parser.parse_query()?;
+    tame_query(&mut query)?;
     let tokens = &context.run.tokens;
     let start = tokens
         .iter()

@@ -11,7 +11,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Select, SetExpr, TableFactor, VisitMut, VisitorMut,
+    self, Expr, Select, SetExpr, SetOperator, SetQuantifier, TableFactor, VisitMut, VisitorMut,
 };
 
 use super::rewrite_expressions::rewrite_expression;
@@ -95,7 +95,7 @@ impl VisitorMut for Rewriter<'_> {
                     .for_each(|column| lower_ident(&mut column.name));
             }
         }
-        flow(rewrite_limit(query))
+        flow(check_set_operations(&query.body).and_then(|()| rewrite_limit(query)))
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
@@ -111,6 +111,28 @@ impl VisitorMut for Rewriter<'_> {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         flow(self.expression(expr))
     }
+}
+
+/// DataFusion joins both sides of these, and so loses how often a row occurs.
+fn check_set_operations(body: &SetExpr) -> Result<(), RewriteError> {
+    let SetExpr::SetOperation {
+        op,
+        set_quantifier,
+        left,
+        right,
+    } = body
+    else {
+        return Ok(());
+    };
+    let counts = matches!(
+        op,
+        SetOperator::Intersect | SetOperator::Except | SetOperator::Minus
+    );
+    if counts && *set_quantifier == SetQuantifier::All {
+        return Err(RewriteError::Unsupported(format!("{op} ALL")));
+    }
+    check_set_operations(left)?;
+    check_set_operations(right)
 }
 
 impl Rewriter<'_> {
