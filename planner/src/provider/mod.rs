@@ -2,6 +2,7 @@
 
 mod catalogs;
 mod iceberg_table;
+mod scan_deletes;
 mod scan_plan;
 mod virtual_schemas;
 

@@ -2,6 +2,9 @@
 
 mod answers;
 mod codec;
+mod deletes;
+mod deleting;
+mod equality_deletes;
 mod evolution;
 pub(crate) mod lake;
 mod pruning;

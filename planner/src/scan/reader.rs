@@ -46,6 +46,7 @@ pub(crate) struct ReadSource {
 }
 
 /// The metrics of one partition, as they appear in `EXPLAIN ANALYZE` and the profile.
+#[derive(Clone)]
 struct ReadMetrics {
     bytes_scanned: Count,
     bytes_memory: Count,
@@ -109,6 +110,28 @@ impl ReadSource {
         }
     }
 
+    /// A source of the same bytes, whose footers are named after other columns.
+    pub(crate) fn with_columns(&self, columns: Arc<TableColumns>) -> Self {
+        Self {
+            store: Arc::clone(&self.store),
+            store_url: Arc::clone(&self.store_url),
+            remote: self.remote,
+            footers: Arc::clone(&self.footers),
+            columns,
+            metrics: self.metrics.clone(),
+            progress: self.progress.clone(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
+    }
+
+    /// Names the store within the process.
+    pub(crate) fn store_url(&self) -> &Arc<str> {
+        &self.store_url
+    }
+
     fn count_bytes(&self, bytes: u64) {
         self.metrics.bytes_scanned.add(bytes as usize);
         if let Some(progress) = &self.progress {
@@ -116,7 +139,7 @@ impl ReadSource {
         }
     }
 
-    async fn read(&self, path: &Path, range: Range<u64>) -> object_store::Result<Bytes> {
+    pub(crate) async fn read(&self, path: &Path, range: Range<u64>) -> object_store::Result<Bytes> {
         self.count_bytes(range.end - range.start);
         if !self.remote {
             return self.store.get_range(path, range).await;
@@ -127,6 +150,45 @@ impl ReadSource {
         let bytes = self.store.get_opts(path, options).await?.bytes().await;
         self.metrics.add(&counters);
         bytes
+    }
+
+    /// The footer of a Parquet file, with the names of this source's columns.
+    pub(crate) async fn footer(
+        self: &Arc<Self>,
+        path: &Path,
+        size: u64,
+    ) -> ParquetResult<Arc<ParquetMetaData>> {
+        let key = FooterKey {
+            store: Arc::clone(&self.store_url),
+            path: path.clone(),
+            size,
+            columns: self.columns.fingerprint(),
+        };
+        let source = Arc::clone(self);
+        let path = path.clone();
+        self.footers
+            .get_or_load(key, async move {
+                let hint = if source.remote {
+                    REMOTE_FOOTER_BYTES
+                } else {
+                    LOCAL_FOOTER_BYTES
+                };
+                // The page index comes along even when it is not asked for: the footer is kept, and the next
+                // query may have a filter.
+                let footer = ParquetMetaDataReader::new()
+                    .with_page_index_policy(PageIndexPolicy::Optional)
+                    .with_prefetch_hint(Some(hint))
+                    .load_and_finish(
+                        FooterFetch {
+                            source: &source,
+                            path: &path,
+                        },
+                        size,
+                    )
+                    .await?;
+                source.columns.name_columns(footer)
+            })
+            .await
     }
 
     async fn read_many(
@@ -205,40 +267,8 @@ impl AsyncFileReader for Reader {
         _options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         let source = Arc::clone(&self.source);
-        let key = FooterKey {
-            store: Arc::clone(&source.store_url),
-            path: self.path.clone(),
-            size: self.size,
-            columns: source.columns.fingerprint(),
-        };
         let (path, size) = (self.path.clone(), self.size);
-        async move {
-            let footers = Arc::clone(&source.footers);
-            footers
-                .get_or_load(key, async move {
-                    let hint = if source.remote {
-                        REMOTE_FOOTER_BYTES
-                    } else {
-                        LOCAL_FOOTER_BYTES
-                    };
-                    // The page index comes along even when it is not asked for: the footer is kept, and the next
-                    // query may have a filter.
-                    let footer = ParquetMetaDataReader::new()
-                        .with_page_index_policy(PageIndexPolicy::Optional)
-                        .with_prefetch_hint(Some(hint))
-                        .load_and_finish(
-                            FooterFetch {
-                                source: &source,
-                                path: &path,
-                            },
-                            size,
-                        )
-                        .await?;
-                    source.columns.name_columns(footer)
-                })
-                .await
-        }
-        .boxed()
+        async move { source.footer(&path, size).await }.boxed()
     }
 }
 

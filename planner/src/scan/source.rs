@@ -25,10 +25,12 @@ use datafusion_datasource::morsel::Morselizer;
 use object_store::ObjectStore;
 
 use super::column_adapter::{ColumnAdapterFactory, FileConstants};
-use super::footers::FooterCache;
-use super::morselizer::IcebergMorselizer;
+use super::file_pruning::FilePruning;
+use super::morselizer::{IcebergMorselizer, WithDeletes};
 use super::reader::{ReadSource, ReaderFactory};
 use super::scan_table::ScanTable;
+use super::stores::ScanStores;
+use crate::deletes::DeleteLoader;
 use crate::progress::QueryProgress;
 
 /// Wraps a [`ParquetSource`], to which all that is pushed down is handed on.
@@ -36,7 +38,7 @@ use crate::progress::QueryProgress;
 pub(crate) struct IcebergSource {
     parquet: Arc<ParquetSource>,
     table: Arc<ScanTable>,
-    footers: Arc<FooterCache>,
+    stores: Arc<ScanStores>,
     progress: Option<Arc<QueryProgress>>,
     /// The order that row groups are read in as far as their statistics tell; the Parquet source keeps it to itself.
     order: Option<LexOrdering>,
@@ -46,13 +48,13 @@ impl IcebergSource {
     pub(crate) fn new(
         parquet: ParquetSource,
         table: Arc<ScanTable>,
-        footers: Arc<FooterCache>,
+        stores: Arc<ScanStores>,
         progress: Option<Arc<QueryProgress>>,
     ) -> Self {
         Self {
             parquet: Arc::new(parquet),
             table,
-            footers,
+            stores,
             progress,
             order: None,
         }
@@ -113,7 +115,7 @@ impl FileSource for IcebergSource {
             Arc::clone(&object_store),
             base_config.object_store_url.as_str().into(),
             !self.table.storage.is_local(),
-            Arc::clone(&self.footers),
+            Arc::clone(self.stores.footers()),
             Arc::clone(&self.table.columns),
             self.parquet.metrics(),
             partition,
@@ -123,24 +125,46 @@ impl FileSource for IcebergSource {
             .parquet
             .as_ref()
             .clone()
-            .with_parquet_file_reader_factory(Arc::new(ReaderFactory { source }));
+            .with_parquet_file_reader_factory(Arc::new(ReaderFactory {
+                source: Arc::clone(&source),
+            }));
+        let loader = DeleteLoader::new(
+            self.table.name.to_string(),
+            source,
+            Arc::clone(self.stores.deletes()),
+            self.parquet.table_parquet_options().clone(),
+            self.parquet.metrics(),
+            partition,
+        );
         // What the Parquet source takes from the configuration; without the files, which can be many.
         let (url, limit, preserve_order) = (
             base_config.object_store_url.clone(),
             base_config.limit,
             base_config.preserve_order,
         );
-        let morselizer = move |constants: Option<FileConstants>| {
+        let morselizer = move |constants: Option<FileConstants>, deletes: bool| {
             let config = FileScanConfigBuilder::new(url.clone(), Arc::new(parquet.clone()))
                 .with_limit(limit)
-                .with_preserve_order(preserve_order)
+                // With a limit and without an order to keep, the Parquet source looks for row groups that have enough
+                // rows and reads all of them, the deleted ones, too.
+                .with_preserve_order(preserve_order || deletes)
                 .with_expr_adapter(Some(Arc::new(ColumnAdapterFactory { constants })))
                 .build();
             parquet.create_morselizer(Arc::clone(&object_store), &config, partition)
         };
         Ok(Box::new(IcebergMorselizer {
-            inner: morselizer(None)?,
-            with_constants: Box::new(move |constants| morselizer(Some(constants))),
+            plain: morselizer(None, false)?,
+            with_deletes: Arc::new(WithDeletes {
+                plain: morselizer(None, true)?,
+                loader,
+                pruning: FilePruning {
+                    predicate: self.parquet.filter(),
+                    schema: Arc::clone(self.parquet.table_schema().file_schema()),
+                    metrics: self.parquet.metrics().clone(),
+                    partition,
+                },
+                make: Box::new(morselizer),
+            }),
             table: Arc::clone(&self.table),
             progress: self.progress.clone(),
         }))
@@ -184,15 +208,19 @@ impl FileSource for IcebergSource {
                 }
                 write!(
                     f,
-                    ", manifests={}/{} ({} skipped), files={}/{} ({} skipped), bytes={}",
+                    ", manifests={}/{} ({} skipped), files={}/{} ({} skipped)",
                     report.manifests.kept,
                     report.manifests.total,
                     report.manifests.skipped,
                     report.files.kept,
                     report.files.total,
                     report.files.skipped,
-                    report.data_in_bytes
                 )?;
+                if report.delete_files.total > 0 {
+                    let deletes = report.delete_files;
+                    write!(f, ", delete_files={}/{}", deletes.kept, deletes.total)?;
+                }
+                write!(f, ", bytes={}", report.data_in_bytes)?;
                 if !report.filter.is_empty() {
                     write!(f, ", pushed_filter={}", report.filter)?;
                 }
