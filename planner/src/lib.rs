@@ -17,6 +17,7 @@ pub mod statement;
 mod deletes;
 mod error;
 mod estimate;
+mod formats;
 pub mod memory;
 mod progress;
 mod provider;

@@ -21,6 +21,7 @@ use super::position::{LoadedPositions, position_columns};
 use super::rows::read_rows;
 use super::selection::{RowGroup, remaining};
 use crate::error::PlannerError;
+use crate::formats::FileFormat;
 use crate::scan::{ReadSource, data_file};
 
 /// Delete files that are read at the same time for one data file.
@@ -92,6 +93,76 @@ impl DeleteLoader {
         let left = remaining(footer.num_row_groups(), &groups, &deleted);
         self.rows_deleted.add(left.deleted as usize);
         Ok(left.any.then_some(left.plan))
+    }
+
+    /// The positions in a data file of another format than Parquet that are deleted. All of its rows are held against
+    /// equality deletes, as such a file cannot be read from anywhere in it.
+    pub(crate) async fn deleted_rows(
+        &self,
+        file: &PartitionedFile,
+        format: FileFormat,
+        deletes: &FileDeletes,
+    ) -> Result<Arc<RoaringTreemap>> {
+        let _timer = self.load_time.timer();
+        let mut deleted = self.positions(deletes).await?;
+        for (keys, files) in by_key(&deletes.equality) {
+            let key = LoadedKey::Matched {
+                store: Arc::clone(self.source.store_url()),
+                path: file.object_meta.location.clone(),
+                row_group: 0,
+                columns: keys.columns().fingerprint(),
+                deletes: names(&files).into(),
+            };
+            let load = async {
+                let sets = self
+                    .at_once(&files, |file| self.key_set(file, &keys))
+                    .await?;
+                let matched = self.match_all_rows(file, format, &keys, &sets).await?;
+                Ok(Loaded::Bitmap(Arc::new(matched)))
+            };
+            match self.cache.get_or_load(key, load).await? {
+                Loaded::Bitmap(matched) if matched.is_empty() => {}
+                Loaded::Bitmap(matched) => *Arc::make_mut(&mut deleted) |= matched.as_ref(),
+                Loaded::Positions(_) | Loaded::Keys(_) => {
+                    return Err(DataFusionError::Internal(
+                        "matched rows were mixed up with deletes".to_string(),
+                    ));
+                }
+            }
+        }
+        Ok(deleted)
+    }
+
+    async fn match_all_rows(
+        &self,
+        file: &PartitionedFile,
+        format: FileFormat,
+        keys: &KeyColumns,
+        sets: &[Arc<KeySet>],
+    ) -> Result<RoaringTreemap> {
+        let mut rows = read_rows(
+            file.clone(),
+            format.data_file_format(),
+            keys.columns(),
+            &self.source,
+            &self.options,
+        )
+        .await?;
+        let converter = keys.converter()?;
+        let mut found = RoaringTreemap::new();
+        let mut first = 0;
+        while let Some(batch) = rows.try_next().await? {
+            for_each_match(sets, &converter, &keys.keys(&batch)?, |row| {
+                found.insert(first + row as u64);
+            })?;
+            first += batch.num_rows() as u64;
+        }
+        Ok(found)
+    }
+
+    /// Counts rows that were read and left out.
+    pub(crate) fn count_deleted(&self, rows: u64) {
+        self.rows_deleted.add(rows as usize);
     }
 
     /// What position deletes, or the vector that stands for them, delete from the data file.

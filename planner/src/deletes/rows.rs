@@ -17,14 +17,18 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use iceberg::spec::DataFileFormat;
 
-use crate::scan::{ColumnAdapterFactory, FileConstants, ReadSource, ReaderFactory, TableColumns};
+use crate::formats::{self, FileFormat, RowsRequest};
+use crate::scan::{
+    ColumnAdapterFactory, FileConstants, ReadSource, ReaderFactory, ScannedFile, TableColumns,
+    wanted_field,
+};
 
 /// Rows of a batch while a file is read for its deletes or keys.
 const BATCH_ROWS: usize = 8192;
 
 /// Whether [`read_rows`] reads files of that format.
 pub(crate) fn is_readable(format: DataFileFormat) -> bool {
-    format == DataFileFormat::Parquet
+    format == DataFileFormat::Parquet || FileFormat::of_data_file(format).is_some()
 }
 
 /// The rows of `file`, all of them in the file's order unless it has a `ParquetAccessPlan` among its extensions.
@@ -37,12 +41,38 @@ pub(crate) async fn read_rows(
     source: &ReadSource,
     options: &TableParquetOptions,
 ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-    match format {
-        DataFileFormat::Parquet => parquet_rows(file, columns, source, options).await,
-        other => Err(DataFusionError::NotImplemented(format!(
+    match (format, FileFormat::of_data_file(format)) {
+        (DataFileFormat::Parquet, _) => parquet_rows(file, columns, source, options).await,
+        (_, Some(format)) => other_rows(file, format, columns, source),
+        (other, None) => Err(DataFusionError::NotImplemented(format!(
             "rows of files of format {other}"
         ))),
     }
+}
+
+fn other_rows(
+    file: PartitionedFile,
+    format: FileFormat,
+    columns: &Arc<TableColumns>,
+    source: &ReadSource,
+) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+    let constants = file.extensions.get::<FileConstants>();
+    let fields = (0..columns.arrow().fields().len())
+        .map(|index| wanted_field(columns, index, constants))
+        .collect::<Result<_>>()?;
+    let source = Arc::new(source.with_columns(Arc::clone(columns)));
+    let rows = formats::read_rows(RowsRequest {
+        bytes: Arc::new(ScannedFile::new(source, file.object_meta.location.clone())),
+        size: file.object_meta.size,
+        format,
+        fields,
+        name_mapping: columns.name_mapping().cloned(),
+        range: None,
+        batch_rows: BATCH_ROWS,
+    });
+    Ok(rows
+        .map(|rows| rows.map(|rows| rows.batch).map_err(DataFusionError::from))
+        .boxed())
 }
 
 async fn parquet_rows(

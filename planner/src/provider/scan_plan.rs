@@ -29,6 +29,7 @@ use tarn_catalog::{CatalogError, DecodedManifest, PinnedTable, location_to_path}
 use super::iceberg_table::IcebergTable;
 use super::scan_deletes::ScanDeletes;
 use crate::error::catalog_error;
+use crate::formats::FileFormat;
 use crate::progress::QueryProgress;
 use crate::prune::{
     ColumnBounds, PartitionColumn, PruneFilter, TableLayout, column_bounds, identity_columns,
@@ -210,9 +211,12 @@ impl ScanPlan<'_> {
             let identity = identity_columns(layout, manifest.partition_spec_id);
             for index in kept.indices() {
                 let data = manifest.entries[index].data_file();
-                self.check_readable(data)?;
+                let format = self.format(data)?;
                 let path = location_to_path(data.file_path()).map_err(catalog_error)?;
                 let mut file = data_file(path, data.file_size_in_bytes());
+                if let Some(format) = format {
+                    file = file.with_extension(format);
+                }
                 if with_statistics {
                     file.statistics =
                         Some(Arc::new(file_statistics(manifest, index, &bounds, layout)));
@@ -229,10 +233,14 @@ impl ScanPlan<'_> {
         Ok(files)
     }
 
-    fn check_readable(&self, file: &DataFile) -> Result<()> {
+    /// The format of a file, if it is not Parquet. An error if it cannot be read.
+    fn format(&self, file: &DataFile) -> Result<Option<FileFormat>> {
         let feature = match (file.content_type(), file.file_format()) {
-            (DataContentType::Data, DataFileFormat::Parquet) => return Ok(()),
-            (DataContentType::Data, format) => format!("data files of format {format:?}"),
+            (DataContentType::Data, DataFileFormat::Parquet) => return Ok(None),
+            (DataContentType::Data, format) => match FileFormat::of_data_file(format) {
+                Some(format) => return Ok(Some(format)),
+                None => format!("data files of format {format:?}"),
+            },
             (content, _) => format!("{content:?} files among its data files"),
         };
         Err(catalog_error(self.table.unsupported(feature)))

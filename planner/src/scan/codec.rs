@@ -40,6 +40,7 @@ use super::source::IcebergSource;
 use super::stores::ScanStores;
 use crate::deletes::FileDeletes;
 use crate::error::PlannerError;
+use crate::formats::FileFormat;
 use crate::progress::QueryProgress;
 
 /// Carries [`IcebergTable`](crate::IcebergTable) scans between coordinator and workers.
@@ -110,6 +111,9 @@ struct FileMessage {
     statistics: Option<datafusion_proto::generated::datafusion_common::Statistics>,
     #[prost(message, optional, tag = "20")]
     deletes: Option<FileDeletesMessage>,
+    /// [`FileFormat::number`], for files that are not Parquet.
+    #[prost(uint32, optional, tag = "16")]
+    format: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -319,6 +323,10 @@ fn encode_file(
             .get::<FileDeletes>()
             .map(|of| deletes.file(of))
             .transpose()?,
+        format: file
+            .extensions
+            .get::<FileFormat>()
+            .map(|format| format.number()),
     })
 }
 
@@ -352,6 +360,11 @@ fn decode_file(
             .get(number as usize)
             .ok_or_else(|| codec_error("a file's constants are missing"))?;
         file = file.with_extension(set.clone());
+    }
+    if let Some(number) = message.format {
+        let format = FileFormat::of_number(number)
+            .ok_or_else(|| codec_error(format!("a file is of the unknown format {number}")))?;
+        file = file.with_extension(format);
     }
     if let Some(statistics) = &message.statistics {
         file.statistics = Some(Arc::new(

@@ -7,6 +7,7 @@
 //!                                      ├ file_columns: footers with the table's names, by field id
 //!                                      ├ column_adapter: types, missing columns, constants
 //!                                      ├ morselizer: before a file with deletes is opened, they are loaded
+//!                                      ├ other_formats: files that are not Parquet (`formats`), as morsels
 //!                                      ├ reader: bytes through ScanStores, counted by where they came from
 //!                                      └ codec: to the workers and back
 //! ```
@@ -18,6 +19,7 @@ mod file_columns;
 mod file_pruning;
 mod footers;
 mod morselizer;
+mod other_formats;
 mod reader;
 mod report;
 mod scan_table;
@@ -31,6 +33,7 @@ pub use stores::ScanStores;
 
 pub(crate) use column_adapter::{ColumnAdapterFactory, FileConstants};
 pub(crate) use file_columns::TableColumns;
-pub(crate) use reader::{ReadSource, ReaderFactory};
+pub(crate) use other_formats::wanted_field;
+pub(crate) use reader::{ReadSource, ReaderFactory, ScannedFile};
 pub(crate) use scan_table::{ScanTable, scan_schema};
 pub(crate) use source::IcebergSource;

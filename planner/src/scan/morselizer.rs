@@ -17,9 +17,11 @@ use tarn_catalog::path_to_location;
 
 use super::column_adapter::{ColumnAdapterFactory, FileConstants};
 use super::file_pruning::FilePruning;
+use super::other_formats::OtherFormats;
 use super::scan_table::ScanTable;
 use crate::deletes::{DeleteLoader, FileDeletes};
 use crate::error::PlannerError;
+use crate::formats::FileFormat;
 use crate::progress::QueryProgress;
 
 /// Makes a Parquet morselizer for files that have constants of their own, and for those with deletes.
@@ -31,6 +33,7 @@ pub(crate) struct IcebergMorselizer {
     /// For files that have neither constants nor deletes.
     pub(crate) plain: Box<dyn Morselizer>,
     pub(crate) with_deletes: Arc<WithDeletes>,
+    pub(crate) other_formats: OtherFormats,
     pub(crate) table: Arc<ScanTable>,
     pub(crate) progress: Option<Arc<QueryProgress>>,
 }
@@ -51,7 +54,9 @@ impl Morselizer for IcebergMorselizer {
             progress: self.progress.clone(),
         });
         let planner: Result<Box<dyn MorselPlanner>> =
-            if file.extensions.get::<FileDeletes>().is_some() {
+            if let Some(format) = file.extensions.get::<FileFormat>().copied() {
+                self.other_formats.plan_file(file, format)
+            } else if file.extensions.get::<FileDeletes>().is_some() {
                 Ok(Box::new(DeletesPlanner {
                     file,
                     with_deletes: Arc::clone(&self.with_deletes),

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
@@ -22,6 +23,7 @@ use tarn_cache::ReadCounters;
 
 use super::file_columns::TableColumns;
 use super::footers::{FooterCache, FooterKey};
+use crate::formats::FileBytes;
 use crate::progress::QueryProgress;
 
 /// Bytes at the end of a file that are read at once in the hope that they hold footer and page index. A round trip
@@ -287,6 +289,29 @@ impl MetadataFetch for FooterFetch<'_> {
                 .map_err(store_error)
         }
         .boxed()
+    }
+}
+
+/// A file of another format, whose reads are counted as those of Parquet files are.
+pub(crate) struct ScannedFile {
+    source: Arc<ReadSource>,
+    path: Path,
+}
+
+impl ScannedFile {
+    pub(crate) fn new(source: Arc<ReadSource>, path: Path) -> Self {
+        Self { source, path }
+    }
+}
+
+#[async_trait]
+impl FileBytes for ScannedFile {
+    async fn read(&self, range: Range<u64>) -> object_store::Result<Bytes> {
+        self.source.read(&self.path, range).await
+    }
+
+    async fn read_many(&self, ranges: &[Range<u64>]) -> object_store::Result<Vec<Bytes>> {
+        self.source.read_many(&self.path, ranges).await
     }
 }
 

@@ -27,11 +27,15 @@ use object_store::ObjectStore;
 use super::column_adapter::{ColumnAdapterFactory, FileConstants};
 use super::file_pruning::FilePruning;
 use super::morselizer::{IcebergMorselizer, WithDeletes};
+use super::other_formats::OtherFormats;
 use super::reader::{ReadSource, ReaderFactory};
 use super::scan_table::ScanTable;
 use super::stores::ScanStores;
 use crate::deletes::DeleteLoader;
 use crate::progress::QueryProgress;
+
+/// Rows of a batch as long as nobody has said how many.
+const DEFAULT_BATCH_SIZE: usize = 8192;
 
 /// Wraps a [`ParquetSource`], to which all that is pushed down is handed on.
 #[derive(Clone)]
@@ -42,6 +46,8 @@ pub(crate) struct IcebergSource {
     progress: Option<Arc<QueryProgress>>,
     /// The order that row groups are read in as far as their statistics tell; the Parquet source keeps it to itself.
     order: Option<LexOrdering>,
+    /// Rows of a batch; the Parquet source keeps that to itself too.
+    batch_size: usize,
 }
 
 impl IcebergSource {
@@ -57,6 +63,7 @@ impl IcebergSource {
             stores,
             progress,
             order: None,
+            batch_size: DEFAULT_BATCH_SIZE,
         }
     }
 
@@ -130,12 +137,17 @@ impl FileSource for IcebergSource {
             }));
         let loader = DeleteLoader::new(
             self.table.name.to_string(),
-            source,
+            Arc::clone(&source),
             Arc::clone(self.stores.deletes()),
             self.parquet.table_parquet_options().clone(),
             self.parquet.metrics(),
             partition,
         );
+        // The predicate prunes Parquet's row groups even where it is evaluated above.
+        let evaluated_here = self.parquet.table_parquet_options().global.pushdown_filters;
+        let projection = self.parquet.projection().cloned().ok_or_else(|| {
+            DataFusionError::Internal("the Parquet source has no projection".to_string())
+        })?;
         // What the Parquet source takes from the configuration; without the files, which can be many.
         let (url, limit, preserve_order) = (
             base_config.object_store_url.clone(),
@@ -152,19 +164,29 @@ impl FileSource for IcebergSource {
                 .build();
             parquet.create_morselizer(Arc::clone(&object_store), &config, partition)
         };
+        let plain = morselizer(None, false)?;
+        let with_deletes = Arc::new(WithDeletes {
+            plain: morselizer(None, true)?,
+            loader,
+            pruning: FilePruning {
+                predicate: self.parquet.filter(),
+                schema: Arc::clone(self.parquet.table_schema().file_schema()),
+                metrics: self.parquet.metrics().clone(),
+                partition,
+            },
+            make: Box::new(morselizer),
+        });
         Ok(Box::new(IcebergMorselizer {
-            plain: morselizer(None, false)?,
-            with_deletes: Arc::new(WithDeletes {
-                plain: morselizer(None, true)?,
-                loader,
-                pruning: FilePruning {
-                    predicate: self.parquet.filter(),
-                    schema: Arc::clone(self.parquet.table_schema().file_schema()),
-                    metrics: self.parquet.metrics().clone(),
-                    partition,
-                },
-                make: Box::new(morselizer),
-            }),
+            plain,
+            other_formats: OtherFormats {
+                source,
+                table: Arc::clone(&self.table),
+                with_deletes: Arc::clone(&with_deletes),
+                projection,
+                predicate: self.parquet.filter().filter(|_| evaluated_here),
+                batch_rows: self.batch_size,
+            },
+            with_deletes,
             table: Arc::clone(&self.table),
             progress: self.progress.clone(),
         }))
@@ -176,9 +198,14 @@ impl FileSource for IcebergSource {
 
     fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
         let sized = self.parquet.with_batch_size(batch_size);
+        let source = Self {
+            batch_size,
+            ..self.clone()
+        };
         // A Parquet source stays one, so this cannot fail; if it did, its default size would do.
-        self.around(sized)
-            .unwrap_or_else(|_| Arc::new(self.clone()))
+        source
+            .around(sized)
+            .unwrap_or_else(|_| Arc::new(source.clone()))
     }
 
     fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
