@@ -6,5 +6,6 @@ mod deletes;
 mod deleting;
 mod equality_deletes;
 mod evolution;
+mod formats;
 pub(crate) mod lake;
 mod pruning;
