@@ -120,12 +120,7 @@ impl TableProvider for MixedTable {
                 global: state.config_options().execution.parquet.clone(),
                 ..Default::default()
             });
-        let source = IcebergSource::new(
-            parquet,
-            Arc::new(table),
-            Arc::clone(self.stores.footers()),
-            None,
-        );
+        let source = IcebergSource::new(parquet, Arc::new(table), Arc::clone(&self.stores), None);
         let config = FileScanConfigBuilder::new(url, Arc::new(source))
             .with_file_groups(groups.into_iter().map(FileGroup::new).collect())
             .with_limit(limit)
