@@ -23,13 +23,20 @@ pub struct ScanReport {
     /// Data files of the snapshot. Files of skipped manifests count as skipped, from the counts in
     /// the manifest list.
     pub files: Counts,
+    /// Delete files of the snapshot, each deletion vector counted for one. Those that apply to no file that remained
+    /// were skipped.
+    #[serde(default)]
+    pub delete_files: Counts,
     /// Data files that remained after pruning by metadata (`files.kept`, under the name that the
     /// log's readers know).
     pub result_data_files: u64,
-    /// Sum of the sizes of the files that remained, in bytes.
+    /// Sum of the sizes of the data files and delete files that remained, in bytes.
     pub data_in_bytes: u64,
-    /// Rows of the files that remained, by metadata.
+    /// Rows of the files that remained, by metadata: less those that are deleted, as far as metadata tells.
     pub rows_in_files: u64,
+    /// Rows that were left out because they are deleted.
+    #[serde(default)]
+    pub rows_deleted: u64,
     /// Rows that the scan gave to the query, after filters inside the files.
     pub rows_read: u64,
     /// Bytes that were read from storage or cache.

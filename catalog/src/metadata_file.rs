@@ -20,7 +20,7 @@ use crate::name::TableName;
 use crate::storage::{MAX_METADATA_FILE_BYTES, root_cause};
 
 /// The newest version of the table format that is read.
-const NEWEST_VERSION: u64 = 2;
+const NEWEST_VERSION: u64 = 3;
 
 fn corrupt(
     what: &'static str,
@@ -127,13 +127,18 @@ pub(crate) fn parse_manifest_list(
     bytes: &[u8],
     version: FormatVersion,
 ) -> Result<Vec<ManifestFile>> {
-    // A table upgraded to version 2 keeps the lists that were written before.
-    let list = match ManifestList::parse_with_version(bytes, version) {
-        Err(error) if version != FormatVersion::V1 => {
-            ManifestList::parse_with_version(bytes, FormatVersion::V1).map_err(|_| error)
-        }
-        result => result,
+    // An upgraded table keeps the lists that were written before.
+    let older: &[FormatVersion] = match version {
+        FormatVersion::V1 => &[],
+        FormatVersion::V2 => &[FormatVersion::V1],
+        FormatVersion::V3 => &[FormatVersion::V2, FormatVersion::V1],
     };
+    let list = ManifestList::parse_with_version(bytes, version).or_else(|error| {
+        older
+            .iter()
+            .find_map(|version| ManifestList::parse_with_version(bytes, *version).ok())
+            .ok_or(error)
+    });
     let list = list.map_err(|e| corrupt("manifest list", file, &e))?;
     Ok(list.consume_entries().into_iter().collect())
 }

@@ -182,7 +182,9 @@ fn from_cluster(error: &ClusterError) -> Error {
 
 fn from_planner(error: &PlannerError) -> Error {
     let kind = match error {
-        PlannerError::DataFile { .. } | PlannerError::Metadata { .. } => ErrorKind::CorruptFile,
+        PlannerError::DataFile { .. }
+        | PlannerError::DeleteFile { .. }
+        | PlannerError::Metadata { .. } => ErrorKind::CorruptFile,
         PlannerError::TableVersion(_) => ErrorKind::InvalidArgument,
         PlannerError::Setting { .. } => ErrorKind::WrongValueForVariable,
         _ => ErrorKind::Internal,

@@ -15,6 +15,14 @@ pub enum PlannerError {
         reason: String,
     },
 
+    /// A delete file that is missing, cut off, or not what the table's metadata says of it.
+    #[error("table '{table}': delete file '{file}' cannot be read: {reason}")]
+    DeleteFile {
+        table: String,
+        file: String,
+        reason: String,
+    },
+
     /// A scan that arrived from another process and cannot be put together.
     #[error("a scan cannot be decoded: {0}")]
     Codec(String),

@@ -7,16 +7,18 @@
 //! ```
 //!
 //! [`statement`] parses and classifies, [`functions`] are MySQL's. [`QueryCatalogs`] resolves names, each table once
-//! per query, to [`IcebergTable`]s. A scan of one prunes manifests and files by metadata, hands what is left to
-//! DataFusion's Parquet reader and travels to workers by [`ScanCodec`]. What it did is in its scan report
+//! per query, to [`IcebergTable`]s. A scan of one prunes manifests and files by metadata, finds the delete files of what
+//! is left, hands it to DataFusion's Parquet reader and travels to workers by [`ScanCodec`]. What it did is in its scan report
 //! ([`iceberg_scans`], [`finish_scan_reports`]), and [`estimate`] tells it without running.
 
 pub mod functions;
 pub mod statement;
 
 mod comparisons;
+mod deletes;
 mod error;
 mod estimate;
+mod formats;
 mod margin_pool;
 mod memory;
 mod metadata_tables;

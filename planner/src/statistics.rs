@@ -1,6 +1,6 @@
 //! What the optimiser learns of the files that a scan kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
@@ -13,6 +13,7 @@ use datafusion::logical_expr::Accumulator;
 use datafusion::scalar::ScalarValue;
 use tarn_catalog::DecodedManifest;
 
+use crate::deletes::Applied;
 use crate::prune::{ColumnBounds, TableLayout, column_bounds};
 
 /// A column of variable width takes about this many times its compressed size in memory.
@@ -22,6 +23,18 @@ const DECODED_TO_COMPRESSED: u64 = 3;
 pub(crate) struct KeptFiles {
     pub(crate) manifest: Arc<DecodedManifest>,
     pub(crate) keep: BooleanArray,
+    /// By their place in the manifest, the kept files that delete files apply to.
+    pub(crate) deletes: HashMap<usize, DeletedRows>,
+}
+
+/// What is known, before they are read, of the delete files that apply to a data file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct DeletedRows {
+    pub(crate) files: Applied,
+    /// Rows that they delete at most; `None` where equality deletes are among them.
+    pub(crate) at_most: Option<u64>,
+    /// A guess at how many they delete.
+    pub(crate) expected: u64,
 }
 
 impl KeptFiles {
@@ -32,21 +45,29 @@ impl KeptFiles {
 
 /// Statistics of a scan's files for the columns of those names; of other columns nothing is said.
 ///
-/// Row counts are exact: a table that reaches this point has no deletes.
+/// They are exact unless deletes apply to some file. Then they are guesses, since bounds and counts in manifests are of
+/// what files hold, deleted rows included.
 pub(crate) fn scan_statistics(
     kept: &[KeptFiles],
     columns: &BTreeSet<String>,
     layout: &TableLayout,
 ) -> Statistics {
     let mut statistics = Statistics::new_unknown(&layout.schema);
-    let (mut rows, mut bytes) = (0u64, 0u64);
+    let (mut rows, mut deleted, mut bytes) = (0u64, 0u64, 0u64);
     for files in kept {
         for i in files.indices() {
             let file = files.manifest.entries[i].data_file();
             rows += file.record_count();
             bytes += file.file_size_in_bytes();
+            if let Some(deletes) = files.deletes.get(&i) {
+                deleted += deletes.expected.min(file.record_count());
+            }
         }
     }
+    let with_deletes = kept
+        .iter()
+        .any(|files| files.indices().any(|i| files.deletes.contains_key(&i)));
+    let left = rows - deleted;
     statistics.num_rows = Precision::Exact(rows as usize);
     statistics.total_byte_size = Precision::Inexact(bytes as usize);
     for (index, column) in layout.columns().iter().enumerate() {
@@ -63,10 +84,22 @@ pub(crate) fn scan_statistics(
         }
         statistics.column_statistics[index] = merged.finish(&column.arrow, rows);
     }
+    if with_deletes {
+        statistics = statistics.to_inexact();
+        statistics.num_rows = Precision::Inexact(left as usize);
+        for column in &mut statistics.column_statistics {
+            // As if the deleted rows had as many nulls as others.
+            if let Precision::Inexact(nulls) = column.null_count {
+                let part = nulls as u128 * u128::from(left) / u128::from(rows.max(1));
+                column.null_count = Precision::Inexact(part as usize);
+            }
+        }
+    }
     statistics
 }
 
-/// Statistics of one file, for the columns of those names.
+/// Statistics of one file, for the columns of those names: of all that it holds, deleted rows included. They serve to
+/// leave files out and to take what is constant in one for a constant.
 pub(crate) fn file_statistics(
     manifest: &DecodedManifest,
     index: usize,
@@ -180,18 +213,35 @@ impl MergedColumn {
             ),
             None => Precision::Absent,
         };
+        let mut min_value = value(self.min, data_type, self.exact);
+        let mut max_value = value(self.max, data_type, self.exact);
+        if is_whole_range(&min_value, &max_value) {
+            (min_value, max_value) = (Precision::Absent, Precision::Absent);
+        }
         ColumnStatistics {
             null_count: if self.nulls_unknown {
                 Precision::Absent
             } else {
                 Precision::Exact(self.nulls as usize)
             },
-            min_value: value(self.min, data_type, self.exact),
-            max_value: value(self.max, data_type, self.exact),
+            min_value,
+            max_value,
             byte_size,
             ..ColumnStatistics::new_unknown()
         }
     }
+}
+
+/// Whether the bounds are the least and the greatest value of 64 bits. DataFusion counts the values between bounds in 64
+/// bits, where these are one too many: it takes them for none, and fails when it divides by that.
+fn is_whole_range(min: &Precision<ScalarValue>, max: &Precision<ScalarValue>) -> bool {
+    let number = |value: &Precision<ScalarValue>| match value.get_value() {
+        Some(ScalarValue::Int64(number))
+        | Some(ScalarValue::TimestampMicrosecond(number, _))
+        | Some(ScalarValue::TimestampNanosecond(number, _)) => *number,
+        _ => None,
+    };
+    number(min) == Some(i64::MIN) && number(max) == Some(i64::MAX)
 }
 
 fn merge<A: Accumulator>(mut accumulator: A, bounds: &ArrayRef, keep: &BooleanArray) -> Option<A> {

@@ -19,6 +19,7 @@ use crate::avro_names::avro_name;
 use crate::backend::{CommitError, StagedTable};
 use crate::catalog::{Catalog, creation_error};
 use crate::error::{CatalogError, Result};
+use crate::name::TableName;
 use crate::pinned::PinnedTable;
 use crate::refs::retention_of_main;
 use crate::storage::{TableStorage, delete_files, file_io_over, root_cause};
@@ -115,6 +116,17 @@ async fn created(catalog: &Catalog, staged: &StagedTable, snapshot_id: Option<i6
     }
 }
 
+/// Refuses tables of a version whose snapshots are not written: those of version 3 number their rows.
+pub(super) fn check_written(table: &TableName, metadata: &TableMetadata) -> Result<()> {
+    match metadata.format_version() {
+        FormatVersion::V1 | FormatVersion::V2 => Ok(()),
+        FormatVersion::V3 => Err(CatalogError::Unsupported {
+            table: table.clone(),
+            feature: "format version 3, to which rows cannot be added yet".to_string(),
+        }),
+    }
+}
+
 async fn append(catalog: &Catalog, table: PinnedTable, files: Vec<DataFile>) -> Result<i64> {
     let mut producer = Producer::new(catalog, table.metadata(), table.storage(), files);
     match attempts(catalog, table, &mut producer).await {
@@ -135,6 +147,8 @@ async fn attempts(catalog: &Catalog, mut base: PinnedTable, producer: &mut Produ
     let started = Instant::now();
     let mut attempt = 0;
     loop {
+        // It may have been upgraded since the append began.
+        check_written(&name, base.metadata())?;
         let manifests = base.manifests().await?;
         let snapshot = producer
             .snapshot(base.metadata(), manifests.to_vec(), attempt)

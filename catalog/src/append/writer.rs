@@ -9,7 +9,7 @@ use arrow::datatypes::SchemaRef;
 use iceberg::spec::{Struct, TableMetadata};
 use tokio::sync::Semaphore;
 
-use super::commit::{Target, commit};
+use super::commit::{Target, check_written, commit};
 use super::convert::Converter;
 use super::lanes::Lanes;
 use super::parquet_file::{FileKind, encoder_threads};
@@ -128,6 +128,7 @@ impl AppendWriter {
             table: name.to_string(),
             reason,
         };
+        check_written(&name, metadata)?;
         let schema = metadata.current_schema().clone();
         let arrow_schema = Arc::new(
             to_arrow_schema(&schema).map_err(|error| invalid(error.message().to_string()))?,

@@ -210,6 +210,13 @@ pub(super) fn scan_lines(report: &ScanReport) -> Vec<String> {
             bytes(report.data_in_bytes)
         ),
     ];
+    if report.delete_files.total > 0 {
+        let mut line = format!("  deletes     {}", counted(report.delete_files));
+        if report.rows_deleted > 0 {
+            line += &format!(", {} rows left out", report.rows_deleted);
+        }
+        lines.push(line);
+    }
     if report.row_groups.total > 0 {
         lines.push(format!("  row groups  {}", counted(report.row_groups)));
     }
@@ -318,6 +325,8 @@ mod tests {
             snapshot_id: Some(7),
             manifests: Counts::kept_of(1, 3),
             files: Counts::kept_of(2, 14),
+            delete_files: Counts::kept_of(1, 4),
+            rows_deleted: 20,
             rows_in_files: 5000,
             data_in_bytes: 1_572_864,
             filter: "day = '2026-01-01'".into(),
@@ -329,6 +338,7 @@ mod tests {
                 "scan of lake.redbi.events (snapshot 7)",
                 "  manifests   1 of 3 kept, 2 skipped",
                 "  files       2 of 14 kept, 12 skipped, 5000 rows, 1.5 MiB",
+                "  deletes     1 of 4 kept, 3 skipped, 20 rows left out",
                 "  filter      day = '2026-01-01'",
             ]
         );

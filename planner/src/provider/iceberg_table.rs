@@ -10,9 +10,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
-use iceberg::spec::{
-    DEFAULT_SCHEMA_NAME_MAPPING, FormatVersion, ManifestContentType, ManifestFile, NameMapping,
-};
+use iceberg::spec::{DEFAULT_SCHEMA_NAME_MAPPING, ManifestContentType, ManifestFile, NameMapping};
 use parking_lot::Mutex;
 use tarn_audit::ScanReport;
 use tarn_catalog::{CatalogError, PinnedTable};
@@ -87,34 +85,27 @@ impl IcebergTable {
         }
     }
 
-    /// Manifests of data files that have live entries. An error if the snapshot has deletes.
-    pub(super) async fn data_manifests(&self) -> Result<Vec<&ManifestFile>, CatalogError> {
-        if !matches!(
-            self.pinned.metadata().format_version(),
-            FormatVersion::V1 | FormatVersion::V2
-        ) {
-            return Err(self.unsupported(format!(
-                "format version {:?}",
-                self.pinned.metadata().format_version()
-            )));
+    /// Refuses what the table's schema alone shows is not read here.
+    fn check_readable(&self) -> Result<(), CatalogError> {
+        let schema = self.pinned.schema();
+        let defaults = schema
+            .field_id_to_fields()
+            .values()
+            .any(|field| field.initial_default.is_some());
+        match defaults {
+            true => Err(self.unsupported("initial default values of columns")),
+            false => Ok(()),
         }
-        let mut data = Vec::new();
-        for manifest in self.manifests.iter() {
+    }
+
+    /// Manifests of that content that have live entries.
+    pub(super) fn manifests(&self, content: ManifestContentType) -> Vec<&ManifestFile> {
+        self.manifests
+            .iter()
             // Counts that a writer left out are taken for non-zero.
-            let live = manifest.has_added_files() || manifest.has_existing_files();
-            match manifest.content {
-                _ if !live => {}
-                ManifestContentType::Data => data.push(manifest),
-                ManifestContentType::Deletes => {
-                    let known = manifest.added_files_count.is_some()
-                        && manifest.existing_files_count.is_some();
-                    if known || !self.pinned.manifest(manifest).await?.entries.is_empty() {
-                        return Err(self.unsupported("row-level deletes (delete files)"));
-                    }
-                }
-            }
-        }
-        Ok(data)
+            .filter(|manifest| manifest.has_added_files() || manifest.has_existing_files())
+            .filter(|manifest| manifest.content == content)
+            .collect()
     }
 
     /// Whether partition values alone decide the filter, whichever spec a file was written with.
@@ -184,81 +175,18 @@ impl TableProvider for IcebergTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let manifests = self.data_manifests().await.map_err(catalog_error)?;
+        self.check_readable().map_err(catalog_error)?;
         ScanPlan {
             table: self,
             projection,
             filters,
             limit,
         }
-        .build(manifests, state)
+        .build(
+            self.manifests(ManifestContentType::Data),
+            self.manifests(ManifestContentType::Deletes),
+            state,
+        )
         .await
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::query_tests::lake::Lake;
-    use iceberg::spec::PrimitiveType;
-    use tarn_catalog::{DEFAULT_CATALOG, DEFAULT_DATABASE};
-
-    /// A manifest of delete files in a manifest list.
-    fn deletes(added: Option<u32>) -> ManifestFile {
-        ManifestFile {
-            manifest_path: "file:///there/is/none.avro".to_string(),
-            manifest_length: 1,
-            partition_spec_id: 0,
-            content: ManifestContentType::Deletes,
-            sequence_number: 2,
-            min_sequence_number: 2,
-            added_snapshot_id: 1,
-            added_files_count: added,
-            existing_files_count: Some(0),
-            deleted_files_count: Some(1),
-            added_rows_count: None,
-            existing_rows_count: None,
-            deleted_rows_count: None,
-            partitions: None,
-            key_metadata: None,
-            first_row_id: None,
-        }
-    }
-
-    #[tokio::test]
-    async fn a_table_with_live_deletes_is_refused_by_name() {
-        let lake = Lake::new().await;
-        lake.create("t", &[("id", PrimitiveType::Long)], &[]).await;
-        let catalog = lake
-            .catalogs
-            .get(DEFAULT_CATALOG)
-            .expect("the catalog is there");
-        let pinned = catalog
-            .table(DEFAULT_DATABASE, "t")
-            .await
-            .expect("it is pinned");
-        let mut table = IcebergTable::open(pinned, Arc::clone(&lake.stores))
-            .await
-            .expect("it is opened");
-        let context = lake.session();
-        table.manifests = Arc::new(vec![deletes(Some(0))]);
-        assert!(
-            table.scan(&context.state(), None, &[], None).await.is_ok(),
-            "none is live"
-        );
-        table.manifests = Arc::new(vec![deletes(Some(1))]);
-        let error = table
-            .scan(&context.state(), None, &[], None)
-            .await
-            .expect_err("rows are deleted");
-        assert!(
-            error
-                .to_string()
-                .contains("'lake.default.t' uses row-level deletes"),
-            "{error}"
-        );
-        // Whether any is live is not said: it is looked up, and here cannot be.
-        table.manifests = Arc::new(vec![deletes(None)]);
-        assert!(table.scan(&context.state(), None, &[], None).await.is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 mod catalogs;
 mod iceberg_table;
+mod scan_deletes;
 mod scan_plan;
 mod table_names;
 mod virtual_schemas;

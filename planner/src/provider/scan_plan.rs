@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   manifest list ─► summaries ─► manifests, read concurrently ─► partition values, bounds ─► files ─► DataSourceExec
+//!                                 delete manifests ─────────────► their scope ───────────────┘
 //! ```
 
 use std::collections::{BTreeSet, HashMap};
@@ -26,7 +27,9 @@ use tarn_audit::{Counts, ScanReport};
 use tarn_catalog::{CatalogError, DecodedManifest, PinnedTable, location_to_path};
 
 use super::iceberg_table::IcebergTable;
+use super::scan_deletes::ScanDeletes;
 use crate::error::catalog_error;
+use crate::formats::FileFormat;
 use crate::progress::QueryProgress;
 use crate::prune::{
     ColumnBounds, PartitionColumn, PruneFilter, TableLayout, column_bounds, identity_columns,
@@ -54,36 +57,32 @@ impl ScanPlan<'_> {
     pub(super) async fn build(
         &self,
         manifests: Vec<&ManifestFile>,
+        delete_manifests: Vec<&ManifestFile>,
         state: &dyn Session,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let layout = self.table.layout();
         let filter = PruneFilter::new(self.filters, layout, state.execution_props())?;
         let may_match = prune_manifests(&filter, &manifests, layout);
-        let reads: Vec<_> = manifests
-            .iter()
-            .zip(&may_match)
-            .filter(|(_, keep)| **keep)
-            .map(|(manifest, _)| {
-                read_manifest(self.table.pinned().clone(), ManifestFile::clone(manifest))
-            })
-            .collect();
-        let decoded: Vec<Arc<DecodedManifest>> = futures::stream::iter(reads)
-            .buffered(MANIFESTS_AT_ONCE)
-            .try_collect()
-            .await
-            .map_err(catalog_error)?;
+        let (decoded, mut deletes) = futures::try_join!(
+            read_manifests(self.table.pinned(), &manifests, &may_match),
+            ScanDeletes::load(self.table, &delete_manifests, &filter),
+        )?;
 
         let mut kept = Vec::with_capacity(decoded.len());
         let mut files_total = 0;
         for manifest in decoded {
             files_total += manifest.entries.len() as u64;
             let keep = BooleanArray::from(filter.prune_files(&manifest, layout)?);
-            kept.push(KeptFiles { manifest, keep });
+            kept.push(KeptFiles {
+                manifest,
+                keep,
+                deletes: HashMap::new(),
+            });
         }
         for (manifest, _) in manifests.iter().zip(&may_match).filter(|(_, keep)| !**keep) {
-            let files = |count: Option<u32>| u64::from(count.unwrap_or(0));
-            files_total += files(manifest.added_files_count) + files(manifest.existing_files_count);
+            files_total += files_in(manifest);
         }
+        deletes.assign(&mut kept)?;
         self.keep_up_to_limit(&mut kept);
 
         let mut needed: BTreeSet<String> = filter.columns().clone();
@@ -102,18 +101,22 @@ impl ScanPlan<'_> {
             ),
         }
         let statistics = scan_statistics(&kept, &needed, layout);
-        let files = self.files(&kept, &needed)?;
+        let files = self.files(&kept, &needed, &mut deletes)?;
 
-        let report = self.report(
-            &filter,
-            Counts::kept_of(kept.len() as u64, manifests.len() as u64),
-            Counts::kept_of(files.len() as u64, files_total),
-            files.iter().map(|file| file.object_meta.size).sum(),
-            statistics
+        let (delete_files, delete_bytes) = deletes.count(&kept);
+        let data_bytes: u64 = files.iter().map(|file| file.object_meta.size).sum();
+        let report = ScanReport {
+            manifests: Counts::kept_of(kept.len() as u64, manifests.len() as u64),
+            files: Counts::kept_of(files.len() as u64, files_total),
+            delete_files,
+            result_data_files: files.len() as u64,
+            data_in_bytes: data_bytes + delete_bytes,
+            rows_in_files: statistics
                 .num_rows
                 .get_value()
                 .map_or(0, |rows| *rows as u64),
-        );
+            ..self.report(&filter)
+        };
         let pinned = self.table.pinned();
         self.table.remember(&report);
         let scan_table = ScanTable::new(
@@ -132,7 +135,7 @@ impl ScanPlan<'_> {
         let source = IcebergSource::new(
             parquet,
             Arc::new(scan_table),
-            Arc::clone(stores.footers()),
+            Arc::clone(stores),
             state.config().get_extension::<QueryProgress>(),
         );
         let config = FileScanConfigBuilder::new(url, Arc::new(source))
@@ -161,10 +164,16 @@ impl ScanPlan<'_> {
                 .values()
                 .iter()
                 .zip(&files.manifest.entries)
-                .map(|(keep, entry)| {
+                .enumerate()
+                .map(|(place, (keep, entry))| {
                     let wanted = keep && rows < limit as u64;
                     if wanted {
-                        rows += entry.data_file().record_count();
+                        // Rows that are there for certain.
+                        let deleted = match files.deletes.get(&place) {
+                            None => 0,
+                            Some(deletes) => deletes.at_most.unwrap_or(u64::MAX),
+                        };
+                        rows += entry.data_file().record_count().saturating_sub(deleted);
                     }
                     wanted
                 })
@@ -173,7 +182,12 @@ impl ScanPlan<'_> {
         }
     }
 
-    fn files(&self, kept: &[KeptFiles], needed: &BTreeSet<String>) -> Result<Vec<PartitionedFile>> {
+    fn files(
+        &self,
+        kept: &[KeptFiles],
+        needed: &BTreeSet<String>,
+        deletes: &mut ScanDeletes<'_>,
+    ) -> Result<Vec<PartitionedFile>> {
         let layout = self.table.layout();
         let columns: Vec<usize> = (0..layout.columns().len())
             .filter(|i| {
@@ -197,9 +211,12 @@ impl ScanPlan<'_> {
             let identity = identity_columns(layout, manifest.partition_spec_id);
             for index in kept.indices() {
                 let data = manifest.entries[index].data_file();
-                self.check_readable(data)?;
+                let format = self.format(data)?;
                 let path = location_to_path(data.file_path()).map_err(catalog_error)?;
                 let mut file = data_file(path, data.file_size_in_bytes());
+                if let Some(format) = format {
+                    file = file.with_extension(format);
+                }
                 if with_statistics {
                     file.statistics =
                         Some(Arc::new(file_statistics(manifest, index, &bounds, layout)));
@@ -207,29 +224,30 @@ impl ScanPlan<'_> {
                 if let Some(set) = constants.of_file(data, &identity, layout) {
                     file = file.with_extension(set);
                 }
+                if let Some(rows) = kept.deletes.get(&index) {
+                    file = file.with_extension(deletes.of_file(data, rows)?);
+                }
                 files.push(file);
             }
         }
         Ok(files)
     }
 
-    fn check_readable(&self, file: &DataFile) -> Result<()> {
+    /// The format of a file, if it is not Parquet. An error if it cannot be read.
+    fn format(&self, file: &DataFile) -> Result<Option<FileFormat>> {
         let feature = match (file.content_type(), file.file_format()) {
-            (DataContentType::Data, DataFileFormat::Parquet) => return Ok(()),
-            (DataContentType::Data, format) => format!("data files of format {format:?}"),
+            (DataContentType::Data, DataFileFormat::Parquet) => return Ok(None),
+            (DataContentType::Data, format) => match FileFormat::of_data_file(format) {
+                Some(format) => return Ok(Some(format)),
+                None => format!("data files of format {format:?}"),
+            },
             (content, _) => format!("{content:?} files among its data files"),
         };
         Err(catalog_error(self.table.unsupported(feature)))
     }
 
-    fn report(
-        &self,
-        filter: &PruneFilter,
-        manifests: Counts,
-        files: Counts,
-        data_in_bytes: u64,
-        rows_in_files: u64,
-    ) -> ScanReport {
+    /// What the report says of the query.
+    fn report(&self, filter: &PruneFilter) -> ScanReport {
         let pinned = self.table.pinned();
         let layout = self.table.layout();
         let projected: Vec<String> = match self.projection {
@@ -258,14 +276,34 @@ impl ScanPlan<'_> {
                 .cloned()
                 .collect(),
             projected_columns: projected,
-            manifests,
-            files,
-            result_data_files: files.kept,
-            data_in_bytes,
-            rows_in_files,
             ..ScanReport::default()
         }
     }
+}
+
+/// Live files that a manifest lists, by the manifest list; none if that does not say.
+pub(super) fn files_in(manifest: &ManifestFile) -> u64 {
+    let files = |count: Option<u32>| u64::from(count.unwrap_or(0));
+    files(manifest.added_files_count) + files(manifest.existing_files_count)
+}
+
+/// The manifests whose place in `wanted` is true, in their order.
+pub(super) async fn read_manifests(
+    pinned: &PinnedTable,
+    manifests: &[&ManifestFile],
+    wanted: &[bool],
+) -> Result<Vec<Arc<DecodedManifest>>> {
+    let reads: Vec<_> = manifests
+        .iter()
+        .zip(wanted)
+        .filter(|(_, wanted)| **wanted)
+        .map(|(manifest, _)| read_manifest(pinned.clone(), ManifestFile::clone(manifest)))
+        .collect();
+    futures::stream::iter(reads)
+        .buffered(MANIFESTS_AT_ONCE)
+        .try_collect()
+        .await
+        .map_err(catalog_error)
 }
 
 /// Decoding is work for the processor, so each manifest is a task of its own. What is dropped is aborted.

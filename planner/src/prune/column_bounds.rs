@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
+use arrow::compute::nullif;
 use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
 use datafusion::scalar::ScalarValue;
 use iceberg::spec::{Datum, Literal, PrimitiveLiteral, PrimitiveType, Transform};
 use iceberg::transform::create_transform_function;
@@ -257,6 +259,21 @@ impl ColumnBounds {
             exact: false,
             buckets: Vec::new(),
         }
+    }
+
+    /// The same where `known` is true; nothing is known of the other files.
+    pub(crate) fn only_of(&self, known: &[bool]) -> Result<Self, ArrowError> {
+        let unknown = BooleanArray::from_iter(known.iter().map(|known| Some(!known)));
+        let only = |array: &ArrayRef| nullif(array.as_ref(), &unknown);
+        Ok(Self {
+            lower: only(&self.lower)?,
+            upper: only(&self.upper)?,
+            null_counts: only(&self.null_counts)?,
+            min: only(&self.min)?,
+            max: only(&self.max)?,
+            exact: self.exact,
+            buckets: Vec::new(),
+        })
     }
 
     /// For each file: `false` if none of `values` is in it, null if that is unknown.

@@ -94,13 +94,7 @@ impl PruneFilter {
         manifest: &DecodedManifest,
         layout: &TableLayout,
     ) -> Result<Vec<bool>> {
-        let rows = manifest.memo("rows", |manifest| {
-            manifest
-                .entries
-                .iter()
-                .map(|e| Some(e.data_file().record_count()))
-                .collect::<UInt64Array>()
-        });
+        let rows = row_counts(manifest);
         let bounds: BoundsByName = match self.predicate {
             None => BoundsByName::new(),
             Some(_) => self
@@ -117,6 +111,49 @@ impl PruneFilter {
         }
         Ok(keep)
     }
+
+    /// For each delete file of a manifest: whether it may delete rows that the filter keeps.
+    ///
+    /// A row that equality deletes match has their key, so a key that the filter rules out matches no row of the
+    /// answer. Of other columns a delete file says nothing, whatever its metrics are.
+    pub(crate) fn prune_deletes(
+        &self,
+        manifest: &DecodedManifest,
+        layout: &TableLayout,
+    ) -> Result<Vec<bool>> {
+        if self.predicate.is_none() {
+            return Ok(vec![true; manifest.entries.len()]);
+        }
+        let mut bounds = BoundsByName::new();
+        for name in &self.columns {
+            let Some(column) = layout.column(name) else {
+                continue;
+            };
+            let key_of: Vec<bool> = manifest
+                .entries
+                .iter()
+                .map(|entry| {
+                    let ids = entry.data_file().equality_ids();
+                    ids.is_some_and(|ids| ids.contains(&column.field_id))
+                })
+                .collect();
+            if key_of.contains(&true) {
+                let known = column_bounds(manifest, column).only_of(&key_of)?;
+                bounds.insert(name.clone(), Arc::new(known));
+            }
+        }
+        Ok(self.may_match(&bounds, row_counts(manifest)))
+    }
+}
+
+fn row_counts(manifest: &DecodedManifest) -> Arc<UInt64Array> {
+    manifest.memo("rows", |manifest| {
+        manifest
+            .entries
+            .iter()
+            .map(|e| Some(e.data_file().record_count()))
+            .collect::<UInt64Array>()
+    })
 }
 
 /// The expression with columns that name no relation: the table's schema has none.

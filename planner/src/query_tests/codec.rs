@@ -33,7 +33,7 @@ async fn lake() -> Lake {
 }
 
 /// The plan as another process gets it: with its own stores and runtime.
-async fn travel(
+pub(super) async fn travel(
     lake: &Lake,
     plan: Arc<dyn ExecutionPlan>,
 ) -> (Arc<dyn ExecutionPlan>, SessionContext) {

@@ -88,12 +88,7 @@ impl TableProvider for OneFile {
                 global: state.config_options().execution.parquet.clone(),
                 ..Default::default()
             });
-        let source = IcebergSource::new(
-            parquet,
-            Arc::new(table),
-            Arc::clone(self.stores.footers()),
-            None,
-        );
+        let source = IcebergSource::new(parquet, Arc::new(table), Arc::clone(&self.stores), None);
         let config = FileScanConfigBuilder::new(url, Arc::new(source))
             .with_file_groups(vec![FileGroup::new(vec![file])])
             .with_projection_indices(projection.cloned())?

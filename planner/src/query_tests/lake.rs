@@ -24,7 +24,7 @@ pub(crate) struct Lake {
     pub catalogs: Arc<Catalogs>,
     pub stores: Arc<ScanStores>,
     pub options: SessionOptions,
-    _folder: tempfile::TempDir,
+    pub folder: tempfile::TempDir,
 }
 
 /// What a query answered, and what its scans did.
@@ -46,7 +46,7 @@ impl Lake {
                 target_partitions: 2,
                 ..SessionOptions::default()
             },
-            _folder: folder,
+            folder,
         }
     }
 
@@ -154,6 +154,19 @@ impl Lake {
         Answer {
             text: rows(&batches),
             reports: finish_scan_reports(&plan),
+        }
+    }
+
+    /// What a query fails with.
+    pub(crate) async fn error(&self, sql: &str) -> String {
+        let context = self.session();
+        let frame = match context.sql(sql).await {
+            Ok(frame) => frame,
+            Err(error) => return error.to_string(),
+        };
+        match frame.collect().await {
+            Ok(batches) => panic!("{sql}: {}", rows(&batches)),
+            Err(error) => error.to_string(),
         }
     }
 

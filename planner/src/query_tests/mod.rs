@@ -2,7 +2,11 @@
 
 mod answers;
 mod codec;
+mod deletes;
+mod deleting;
+mod equality_deletes;
 mod evolution;
+mod formats;
 pub(crate) mod lake;
 mod pruning;
 pub(crate) mod versions;

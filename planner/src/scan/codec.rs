@@ -4,7 +4,7 @@
 //!   Scan ┬ plan    the plain Parquet scan, without files, as datafusion-proto writes it:
 //!        │         schema, projection, predicate, Parquet options
 //!        ├ table   name, storage, schema with field ids, name mapping, scan report
-//!        ├ groups  the files, with what datafusion-proto has no place for: constants, exact statistics
+//!        ├ groups  the files, with what datafusion-proto has no place for: constants, exact statistics, deletes
 //!        └ flags   limit in 64 bits, order, partitioned_by_file_group, the sort order that was pushed down
 //! ```
 
@@ -34,10 +34,13 @@ use object_store::path::Path;
 use prost::Message;
 
 use super::column_adapter::FileConstants;
+use super::delete_codec::{DecodedDeletes, DeleteFileSet, DeletesMessage, FileDeletesMessage};
 use super::scan_table::ScanTable;
 use super::source::IcebergSource;
 use super::stores::ScanStores;
+use crate::deletes::FileDeletes;
 use crate::error::PlannerError;
+use crate::formats::FileFormat;
 use crate::progress::QueryProgress;
 
 /// Carries [`IcebergTable`](crate::IcebergTable) scans between coordinator and workers.
@@ -81,6 +84,9 @@ struct ScanMessage {
     /// The order that was pushed down as a hint.
     #[prost(message, repeated, tag = "9")]
     order: Vec<PhysicalSortExprNode>,
+    /// Each delete file once; data files name theirs by number.
+    #[prost(message, optional, tag = "20")]
+    deletes: Option<DeletesMessage>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -103,6 +109,11 @@ struct FileMessage {
     constants: Option<u32>,
     #[prost(message, optional, tag = "6")]
     statistics: Option<datafusion_proto::generated::datafusion_common::Statistics>,
+    #[prost(message, optional, tag = "20")]
+    deletes: Option<FileDeletesMessage>,
+    /// [`FileFormat::number`], for files that are not Parquet.
+    #[prost(uint32, optional, tag = "16")]
+    format: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -113,7 +124,7 @@ struct ConstantsMessage {
     values: Vec<datafusion_proto::protobuf::ScalarValue>,
 }
 
-fn codec_error(reason: impl ToString) -> DataFusionError {
+pub(super) fn codec_error(reason: impl ToString) -> DataFusionError {
     PlannerError::Codec(reason.to_string()).into()
 }
 
@@ -141,13 +152,14 @@ impl PhysicalExtensionCodec for ScanCodec {
         let plan =
             PhysicalPlanNode::try_from_physical_plan(DataSourceExec::from_data_source(bare), self)?;
         let mut constants = ConstantSets::default();
+        let mut deletes = DeleteFileSet::default();
         let groups = config
             .file_groups
             .iter()
             .map(|group| {
                 let files = group
                     .iter()
-                    .map(|file| encode_file(file, &mut constants))
+                    .map(|file| encode_file(file, &mut constants, &mut deletes))
                     .collect::<Result<_>>()?;
                 Ok(GroupMessage { files })
             })
@@ -170,6 +182,7 @@ impl PhysicalExtensionCodec for ScanCodec {
             partitioned_by_file_group: config.partitioned_by_file_group,
             constants: constants.messages,
             order,
+            deletes: deletes.into_message(),
         };
         message.encode(buf).map_err(codec_error)
     }
@@ -205,6 +218,7 @@ impl PhysicalExtensionCodec for ScanCodec {
             .iter()
             .map(decode_constants)
             .collect::<Result<Vec<_>>>()?;
+        let deletes = DecodedDeletes::new(message.deletes.unwrap_or_default(), &table)?;
         let groups = message
             .groups
             .into_iter()
@@ -212,13 +226,13 @@ impl PhysicalExtensionCodec for ScanCodec {
                 let files = group
                     .files
                     .into_iter()
-                    .map(|file| decode_file(file, &constants));
+                    .map(|file| decode_file(file, &constants, &deletes));
                 Ok(FileGroup::new(files.collect::<Result<_>>()?))
             })
             .collect::<Result<_>>()?;
         let progress = ctx.session_config().get_extension::<QueryProgress>();
-        let footers = Arc::clone(self.stores.footers());
-        let source = IcebergSource::new(parquet.clone(), table, footers, progress);
+        let stores = Arc::clone(&self.stores);
+        let source = IcebergSource::new(parquet.clone(), table, stores, progress);
         let source = with_order(
             source,
             &message.order,
@@ -285,7 +299,11 @@ impl ConstantSets {
     }
 }
 
-fn encode_file(file: &PartitionedFile, constants: &mut ConstantSets) -> Result<FileMessage> {
+fn encode_file(
+    file: &PartitionedFile,
+    constants: &mut ConstantSets,
+    deletes: &mut DeleteFileSet,
+) -> Result<FileMessage> {
     Ok(FileMessage {
         path: file.object_meta.location.to_string(),
         size: file.object_meta.size,
@@ -300,6 +318,15 @@ fn encode_file(file: &PartitionedFile, constants: &mut ConstantSets) -> Result<F
             .statistics
             .as_ref()
             .map(|statistics| statistics.as_ref().into()),
+        deletes: file
+            .extensions
+            .get::<FileDeletes>()
+            .map(|of| deletes.file(of))
+            .transpose()?,
+        format: file
+            .extensions
+            .get::<FileFormat>()
+            .map(|format| format.number()),
     })
 }
 
@@ -315,7 +342,11 @@ fn decode_constants(message: &ConstantsMessage) -> Result<FileConstants> {
     Ok(FileConstants(Arc::new(values.collect::<Result<_>>()?)))
 }
 
-fn decode_file(message: FileMessage, constants: &[FileConstants]) -> Result<PartitionedFile> {
+fn decode_file(
+    message: FileMessage,
+    constants: &[FileConstants],
+    deletes: &DecodedDeletes,
+) -> Result<PartitionedFile> {
     let mut file = data_file(
         Path::parse(&message.path).map_err(codec_error)?,
         message.size,
@@ -330,10 +361,18 @@ fn decode_file(message: FileMessage, constants: &[FileConstants]) -> Result<Part
             .ok_or_else(|| codec_error("a file's constants are missing"))?;
         file = file.with_extension(set.clone());
     }
+    if let Some(number) = message.format {
+        let format = FileFormat::of_number(number)
+            .ok_or_else(|| codec_error(format!("a file is of the unknown format {number}")))?;
+        file = file.with_extension(format);
+    }
     if let Some(statistics) = &message.statistics {
         file.statistics = Some(Arc::new(
             Statistics::try_from(statistics).map_err(codec_error)?,
         ));
+    }
+    if let Some(of) = message.deletes {
+        file = file.with_extension(deletes.file(of)?);
     }
     Ok(file)
 }

@@ -6,15 +6,20 @@
 //!                                      │  └ filters, projections, byte ranges, sort orders: delegated
 //!                                      ├ file_columns: footers with the table's names, by field id
 //!                                      ├ column_adapter: types, missing columns, constants
+//!                                      ├ morselizer: before a file with deletes is opened, they are loaded
+//!                                      ├ other_formats: files that are not Parquet (`formats`), as morsels
 //!                                      ├ reader: bytes through ScanStores, counted by where they came from
 //!                                      └ codec: to the workers and back
 //! ```
 
 mod codec;
 mod column_adapter;
+mod delete_codec;
 mod file_columns;
+mod file_pruning;
 mod footers;
 mod morselizer;
+mod other_formats;
 mod reader;
 mod report;
 mod scan_table;
@@ -26,7 +31,9 @@ pub(crate) use codec::data_file;
 pub use report::{ScanRef, finish_scan_reports, iceberg_scans};
 pub use stores::ScanStores;
 
-pub(crate) use column_adapter::FileConstants;
+pub(crate) use column_adapter::{ColumnAdapterFactory, FileConstants};
 pub(crate) use file_columns::TableColumns;
+pub(crate) use other_formats::wanted_field;
+pub(crate) use reader::{ReadSource, ReaderFactory, ScannedFile};
 pub(crate) use scan_table::{ScanTable, scan_schema};
 pub(crate) use source::IcebergSource;

@@ -1,4 +1,6 @@
 //! Files become morsels: the Parquet reader's own, with the file named in errors and progress counted.
+//!
+//! A file that delete files apply to is opened when these are loaded, with the rows that are left as its access plan.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,20 +12,28 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselizer};
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use parquet::file::metadata::ParquetMetaData;
 use tarn_catalog::path_to_location;
 
-use super::column_adapter::FileConstants;
+use super::column_adapter::{ColumnAdapterFactory, FileConstants};
+use super::file_pruning::FilePruning;
+use super::other_formats::OtherFormats;
 use super::scan_table::ScanTable;
+use crate::deletes::{DeleteLoader, FileDeletes};
 use crate::error::PlannerError;
+use crate::formats::FileFormat;
 use crate::progress::QueryProgress;
 
-/// Makes a Parquet morselizer for files that have constants of their own.
-type WithConstants = Box<dyn Fn(FileConstants) -> Result<Box<dyn Morselizer>> + Send + Sync>;
+/// Makes a Parquet morselizer for files that have constants of their own, and for those with deletes.
+type MakeMorselizer =
+    Box<dyn Fn(Option<FileConstants>, bool) -> Result<Box<dyn Morselizer>> + Send + Sync>;
 
 /// The morselizer of one partition of a scan.
 pub(crate) struct IcebergMorselizer {
-    pub(crate) inner: Box<dyn Morselizer>,
-    pub(crate) with_constants: WithConstants,
+    /// For files that have neither constants nor deletes.
+    pub(crate) plain: Box<dyn Morselizer>,
+    pub(crate) with_deletes: Arc<WithDeletes>,
+    pub(crate) other_formats: OtherFormats,
     pub(crate) table: Arc<ScanTable>,
     pub(crate) progress: Option<Arc<QueryProgress>>,
 }
@@ -31,7 +41,7 @@ pub(crate) struct IcebergMorselizer {
 impl fmt::Debug for IcebergMorselizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IcebergMorselizer")
-            .field("inner", &self.inner)
+            .field("plain", &self.plain)
             .finish_non_exhaustive()
     }
 }
@@ -43,12 +53,95 @@ impl Morselizer for IcebergMorselizer {
             path: file.object_meta.location.clone(),
             progress: self.progress.clone(),
         });
-        let planner = match file.extensions.get::<FileConstants>() {
-            Some(constants) => (self.with_constants)(constants.clone())?.plan_file(file),
-            None => self.inner.plan_file(file),
-        };
+        let planner: Result<Box<dyn MorselPlanner>> =
+            if let Some(format) = file.extensions.get::<FileFormat>().copied() {
+                self.other_formats.plan_file(file, format)
+            } else if file.extensions.get::<FileDeletes>().is_some() {
+                Ok(Box::new(DeletesPlanner {
+                    file,
+                    with_deletes: Arc::clone(&self.with_deletes),
+                }))
+            } else if let Some(constants) = file.extensions.get::<FileConstants>() {
+                (self.with_deletes.make)(Some(constants.clone()), false)?.plan_file(file)
+            } else {
+                self.plain.plan_file(file)
+            };
         let inner = planner.map_err(|error| split.name_file(error))?;
         Ok(Box::new(SplitPlanner { inner, split }))
+    }
+}
+
+/// What it takes to open files with deletes.
+pub(crate) struct WithDeletes {
+    /// For files that have no constants.
+    pub(crate) plain: Box<dyn Morselizer>,
+    pub(crate) make: MakeMorselizer,
+    pub(crate) loader: DeleteLoader,
+    pub(crate) pruning: FilePruning,
+}
+
+impl WithDeletes {
+    /// The planner of the file's rows that are left; `None` if none are.
+    async fn open(&self, file: PartitionedFile) -> Result<Option<Box<dyn MorselPlanner>>> {
+        let Some(deletes) = file.extensions.get::<FileDeletes>() else {
+            return Err(DataFusionError::Internal(
+                "a file without deletes was to be opened with them".to_string(),
+            ));
+        };
+        let constants = file.extensions.get::<FileConstants>().cloned();
+        let adapter = ColumnAdapterFactory {
+            constants: constants.clone(),
+        };
+        let prune = |footer: &ParquetMetaData, wanted: &mut [bool]| {
+            self.pruning.prune_row_groups(footer, &adapter, wanted);
+        };
+        let Some(plan) = self.loader.parquet_access(&file, deletes, &prune).await? else {
+            return Ok(None);
+        };
+        let file = file.with_extension(plan);
+        match constants {
+            Some(constants) => (self.make)(Some(constants), true)?.plan_file(file),
+            None => self.plain.plan_file(file),
+        }
+        .map(Some)
+    }
+}
+
+/// Loads a file's deletes, unless the query's filters rule the file out by now.
+struct DeletesPlanner {
+    file: PartitionedFile,
+    with_deletes: Arc<WithDeletes>,
+}
+
+impl fmt::Debug for DeletesPlanner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeletesPlanner")
+            .field("file", &self.file.object_meta.location)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MorselPlanner for DeletesPlanner {
+    fn plan(self: Box<Self>) -> Result<Option<MorselPlan>> {
+        let Self { file, with_deletes } = *self;
+        if with_deletes.pruning.rules_out(&file)? {
+            return Ok(None);
+        }
+        let open = async move {
+            let planner = with_deletes.open(file).await?;
+            Ok(planner.unwrap_or_else(|| Box::new(NothingLeft) as Box<dyn MorselPlanner>))
+        };
+        Ok(Some(MorselPlan::new().with_pending_planner(open)))
+    }
+}
+
+/// Stands for a file of which no row is left.
+#[derive(Debug)]
+struct NothingLeft;
+
+impl MorselPlanner for NothingLeft {
+    fn plan(self: Box<Self>) -> Result<Option<MorselPlan>> {
+        Ok(None)
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
@@ -22,6 +23,7 @@ use tarn_cache::ReadCounters;
 
 use super::file_columns::TableColumns;
 use super::footers::{FooterCache, FooterKey};
+use crate::formats::FileBytes;
 use crate::progress::QueryProgress;
 
 /// Bytes at the end of a file that are read at once in the hope that they hold footer and page index. A round trip
@@ -46,6 +48,7 @@ pub(crate) struct ReadSource {
 }
 
 /// The metrics of one partition, as they appear in `EXPLAIN ANALYZE` and the profile.
+#[derive(Clone)]
 struct ReadMetrics {
     bytes_scanned: Count,
     bytes_memory: Count,
@@ -109,6 +112,28 @@ impl ReadSource {
         }
     }
 
+    /// A source of the same bytes, whose footers are named after other columns.
+    pub(crate) fn with_columns(&self, columns: Arc<TableColumns>) -> Self {
+        Self {
+            store: Arc::clone(&self.store),
+            store_url: Arc::clone(&self.store_url),
+            remote: self.remote,
+            footers: Arc::clone(&self.footers),
+            columns,
+            metrics: self.metrics.clone(),
+            progress: self.progress.clone(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn ObjectStore> {
+        &self.store
+    }
+
+    /// Names the store within the process.
+    pub(crate) fn store_url(&self) -> &Arc<str> {
+        &self.store_url
+    }
+
     fn count_bytes(&self, bytes: u64) {
         self.metrics.bytes_scanned.add(bytes as usize);
         if let Some(progress) = &self.progress {
@@ -116,7 +141,7 @@ impl ReadSource {
         }
     }
 
-    async fn read(&self, path: &Path, range: Range<u64>) -> object_store::Result<Bytes> {
+    pub(crate) async fn read(&self, path: &Path, range: Range<u64>) -> object_store::Result<Bytes> {
         self.count_bytes(range.end - range.start);
         if !self.remote {
             return self.store.get_range(path, range).await;
@@ -127,6 +152,45 @@ impl ReadSource {
         let bytes = self.store.get_opts(path, options).await?.bytes().await;
         self.metrics.add(&counters);
         bytes
+    }
+
+    /// The footer of a Parquet file, with the names of this source's columns.
+    pub(crate) async fn footer(
+        self: &Arc<Self>,
+        path: &Path,
+        size: u64,
+    ) -> ParquetResult<Arc<ParquetMetaData>> {
+        let key = FooterKey {
+            store: Arc::clone(&self.store_url),
+            path: path.clone(),
+            size,
+            columns: self.columns.fingerprint(),
+        };
+        let source = Arc::clone(self);
+        let path = path.clone();
+        self.footers
+            .get_or_load(key, async move {
+                let hint = if source.remote {
+                    REMOTE_FOOTER_BYTES
+                } else {
+                    LOCAL_FOOTER_BYTES
+                };
+                // The page index comes along even when it is not asked for: the footer is kept, and the next
+                // query may have a filter.
+                let footer = ParquetMetaDataReader::new()
+                    .with_page_index_policy(PageIndexPolicy::Optional)
+                    .with_prefetch_hint(Some(hint))
+                    .load_and_finish(
+                        FooterFetch {
+                            source: &source,
+                            path: &path,
+                        },
+                        size,
+                    )
+                    .await?;
+                source.columns.name_columns(footer)
+            })
+            .await
     }
 
     async fn read_many(
@@ -205,40 +269,8 @@ impl AsyncFileReader for Reader {
         _options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         let source = Arc::clone(&self.source);
-        let key = FooterKey {
-            store: Arc::clone(&source.store_url),
-            path: self.path.clone(),
-            size: self.size,
-            columns: source.columns.fingerprint(),
-        };
         let (path, size) = (self.path.clone(), self.size);
-        async move {
-            let footers = Arc::clone(&source.footers);
-            footers
-                .get_or_load(key, async move {
-                    let hint = if source.remote {
-                        REMOTE_FOOTER_BYTES
-                    } else {
-                        LOCAL_FOOTER_BYTES
-                    };
-                    // The page index comes along even when it is not asked for: the footer is kept, and the next
-                    // query may have a filter.
-                    let footer = ParquetMetaDataReader::new()
-                        .with_page_index_policy(PageIndexPolicy::Optional)
-                        .with_prefetch_hint(Some(hint))
-                        .load_and_finish(
-                            FooterFetch {
-                                source: &source,
-                                path: &path,
-                            },
-                            size,
-                        )
-                        .await?;
-                    source.columns.name_columns(footer)
-                })
-                .await
-        }
-        .boxed()
+        async move { source.footer(&path, size).await }.boxed()
     }
 }
 
@@ -257,6 +289,29 @@ impl MetadataFetch for FooterFetch<'_> {
                 .map_err(store_error)
         }
         .boxed()
+    }
+}
+
+/// A file of another format, whose reads are counted as those of Parquet files are.
+pub(crate) struct ScannedFile {
+    source: Arc<ReadSource>,
+    path: Path,
+}
+
+impl ScannedFile {
+    pub(crate) fn new(source: Arc<ReadSource>, path: Path) -> Self {
+        Self { source, path }
+    }
+}
+
+#[async_trait]
+impl FileBytes for ScannedFile {
+    async fn read(&self, range: Range<u64>) -> object_store::Result<Bytes> {
+        self.source.read(&self.path, range).await
+    }
+
+    async fn read_many(&self, ranges: &[Range<u64>]) -> object_store::Result<Vec<Bytes>> {
+        self.source.read_many(&self.path, ranges).await
     }
 }
 

@@ -82,6 +82,9 @@ fn add_metrics(report: &mut ScanReport, metrics: &MetricsSet) {
             MetricValue::Count { name, count } if name == "bytes_scanned" => {
                 report.bytes_read += count.value() as u64;
             }
+            MetricValue::Count { name, count } if name == "rows_deleted" => {
+                report.rows_deleted += count.value() as u64;
+            }
             MetricValue::PruningMetrics {
                 name,
                 pruning_metrics,

@@ -25,36 +25,45 @@ use datafusion_datasource::morsel::Morselizer;
 use object_store::ObjectStore;
 
 use super::column_adapter::{ColumnAdapterFactory, FileConstants};
-use super::footers::FooterCache;
-use super::morselizer::IcebergMorselizer;
+use super::file_pruning::FilePruning;
+use super::morselizer::{IcebergMorselizer, WithDeletes};
+use super::other_formats::OtherFormats;
 use super::reader::{ReadSource, ReaderFactory};
 use super::scan_table::ScanTable;
+use super::stores::ScanStores;
+use crate::deletes::DeleteLoader;
 use crate::progress::QueryProgress;
+
+/// Rows of a batch as long as nobody has said how many.
+const DEFAULT_BATCH_SIZE: usize = 8192;
 
 /// Wraps a [`ParquetSource`], to which all that is pushed down is handed on.
 #[derive(Clone)]
 pub(crate) struct IcebergSource {
     parquet: Arc<ParquetSource>,
     table: Arc<ScanTable>,
-    footers: Arc<FooterCache>,
+    stores: Arc<ScanStores>,
     progress: Option<Arc<QueryProgress>>,
     /// The order that row groups are read in as far as their statistics tell; the Parquet source keeps it to itself.
     order: Option<LexOrdering>,
+    /// Rows of a batch; the Parquet source keeps that to itself too.
+    batch_size: usize,
 }
 
 impl IcebergSource {
     pub(crate) fn new(
         parquet: ParquetSource,
         table: Arc<ScanTable>,
-        footers: Arc<FooterCache>,
+        stores: Arc<ScanStores>,
         progress: Option<Arc<QueryProgress>>,
     ) -> Self {
         Self {
             parquet: Arc::new(parquet),
             table,
-            footers,
+            stores,
             progress,
             order: None,
+            batch_size: DEFAULT_BATCH_SIZE,
         }
     }
 
@@ -113,7 +122,7 @@ impl FileSource for IcebergSource {
             Arc::clone(&object_store),
             base_config.object_store_url.as_str().into(),
             !self.table.storage.is_local(),
-            Arc::clone(&self.footers),
+            Arc::clone(self.stores.footers()),
             Arc::clone(&self.table.columns),
             self.parquet.metrics(),
             partition,
@@ -123,24 +132,61 @@ impl FileSource for IcebergSource {
             .parquet
             .as_ref()
             .clone()
-            .with_parquet_file_reader_factory(Arc::new(ReaderFactory { source }));
+            .with_parquet_file_reader_factory(Arc::new(ReaderFactory {
+                source: Arc::clone(&source),
+            }));
+        let loader = DeleteLoader::new(
+            self.table.name.to_string(),
+            Arc::clone(&source),
+            Arc::clone(self.stores.deletes()),
+            self.parquet.table_parquet_options().clone(),
+            self.parquet.metrics(),
+            partition,
+        );
+        // The predicate prunes Parquet's row groups even where it is evaluated above.
+        let evaluated_here = self.parquet.table_parquet_options().global.pushdown_filters;
+        let projection = self.parquet.projection().cloned().ok_or_else(|| {
+            DataFusionError::Internal("the Parquet source has no projection".to_string())
+        })?;
         // What the Parquet source takes from the configuration; without the files, which can be many.
         let (url, limit, preserve_order) = (
             base_config.object_store_url.clone(),
             base_config.limit,
             base_config.preserve_order,
         );
-        let morselizer = move |constants: Option<FileConstants>| {
+        let morselizer = move |constants: Option<FileConstants>, deletes: bool| {
             let config = FileScanConfigBuilder::new(url.clone(), Arc::new(parquet.clone()))
                 .with_limit(limit)
-                .with_preserve_order(preserve_order)
+                // With a limit and without an order to keep, the Parquet source looks for row groups that have enough
+                // rows and reads all of them, the deleted ones, too.
+                .with_preserve_order(preserve_order || deletes)
                 .with_expr_adapter(Some(Arc::new(ColumnAdapterFactory { constants })))
                 .build();
             parquet.create_morselizer(Arc::clone(&object_store), &config, partition)
         };
+        let plain = morselizer(None, false)?;
+        let with_deletes = Arc::new(WithDeletes {
+            plain: morselizer(None, true)?,
+            loader,
+            pruning: FilePruning {
+                predicate: self.parquet.filter(),
+                schema: Arc::clone(self.parquet.table_schema().file_schema()),
+                metrics: self.parquet.metrics().clone(),
+                partition,
+            },
+            make: Box::new(morselizer),
+        });
         Ok(Box::new(IcebergMorselizer {
-            inner: morselizer(None)?,
-            with_constants: Box::new(move |constants| morselizer(Some(constants))),
+            plain,
+            other_formats: OtherFormats {
+                source,
+                table: Arc::clone(&self.table),
+                with_deletes: Arc::clone(&with_deletes),
+                projection,
+                predicate: self.parquet.filter().filter(|_| evaluated_here),
+                batch_rows: self.batch_size,
+            },
+            with_deletes,
             table: Arc::clone(&self.table),
             progress: self.progress.clone(),
         }))
@@ -152,9 +198,14 @@ impl FileSource for IcebergSource {
 
     fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
         let sized = self.parquet.with_batch_size(batch_size);
+        let source = Self {
+            batch_size,
+            ..self.clone()
+        };
         // A Parquet source stays one, so this cannot fail; if it did, its default size would do.
-        self.around(sized)
-            .unwrap_or_else(|_| Arc::new(self.clone()))
+        source
+            .around(sized)
+            .unwrap_or_else(|_| Arc::new(source.clone()))
     }
 
     fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
@@ -184,15 +235,19 @@ impl FileSource for IcebergSource {
                 }
                 write!(
                     f,
-                    ", manifests={}/{} ({} skipped), files={}/{} ({} skipped), bytes={}",
+                    ", manifests={}/{} ({} skipped), files={}/{} ({} skipped)",
                     report.manifests.kept,
                     report.manifests.total,
                     report.manifests.skipped,
                     report.files.kept,
                     report.files.total,
                     report.files.skipped,
-                    report.data_in_bytes
                 )?;
+                if report.delete_files.total > 0 {
+                    let deletes = report.delete_files;
+                    write!(f, ", delete_files={}/{}", deletes.kept, deletes.total)?;
+                }
+                write!(f, ", bytes={}", report.data_in_bytes)?;
                 if !report.filter.is_empty() {
                     write!(f, ", pushed_filter={}", report.filter)?;
                 }

@@ -14,17 +14,22 @@ use tarn_catalog::{StorageDescriptor, StoreSettings};
 use url::Url;
 
 use super::footers::FooterCache;
+use crate::deletes::DeleteCache;
 use crate::error::{PlannerError, catalog_error};
 
 /// Footers of Parquet files that a process keeps decoded, in bytes.
 const FOOTER_CACHE_BYTES: u64 = 256 << 20;
 
-/// Opens each store once, puts the data cache in front of remote ones, and keeps decoded footers.
+/// Deletes that a process keeps loaded, in bytes.
+const DELETE_CACHE_BYTES: u64 = 256 << 20;
+
+/// Opens each store once, puts the data cache in front of remote ones, and keeps decoded footers and deletes.
 pub struct ScanStores {
     cache: Option<Arc<DataCache>>,
     settings: StoreSettings,
     opened: Mutex<HashMap<StorageDescriptor, Arc<dyn ObjectStore>>>,
     footers: Arc<FooterCache>,
+    deletes: Arc<DeleteCache>,
 }
 
 impl ScanStores {
@@ -35,6 +40,7 @@ impl ScanStores {
             settings,
             opened: Mutex::default(),
             footers: Arc::new(FooterCache::new(FOOTER_CACHE_BYTES)),
+            deletes: Arc::new(DeleteCache::new(DELETE_CACHE_BYTES)),
         })
     }
 
@@ -79,6 +85,10 @@ impl ScanStores {
 
     pub(crate) fn footers(&self) -> &Arc<FooterCache> {
         &self.footers
+    }
+
+    pub(crate) fn deletes(&self) -> &Arc<DeleteCache> {
+        &self.deletes
     }
 }
 
