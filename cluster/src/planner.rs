@@ -223,7 +223,7 @@ fn move_head_to_worker(
         Ok(TreeNodeRecursion::Continue)
     })?;
 
-    let gather = NetworkCoalesceExec::try_new(Arc::clone(&head), 1, 1)?;
+    let gather = NetworkCoalesceExec::try_new(with_whole_leaves(head)?, 1, 1)?;
     let mut stage = gather.input_stage().clone();
     if let Stage::Local(local) = &mut stage {
         local.query_id = query_id.unwrap_or_else(Uuid::new_v4);
@@ -235,6 +235,21 @@ fn move_head_to_worker(
     Ok(Arc::new(
         DistributedExec::new(gather).with_metrics_collection(collect_metrics),
     ))
+}
+
+/// A leaf of the head may be cut for several tasks already. Here a head takes it as a whole; a task on a worker would be
+/// sent the first part alone.
+fn with_whole_leaves(head: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    head.transform_down(|node| {
+        if node.is_network_boundary() {
+            return Ok(Transformed::new(node, false, TreeNodeRecursion::Jump));
+        }
+        match node.downcast_ref::<DistributedLeafExec>() {
+            Some(leaf) => Ok(Transformed::yes(Arc::clone(leaf.original()))),
+            None => Ok(Transformed::no(node)),
+        }
+    })
+    .map(|transformed| transformed.data)
 }
 
 /// Whether the part of a plan above its network boundaries is more than gathering rows, and can travel.

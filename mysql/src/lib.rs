@@ -9,6 +9,8 @@
 //! - `channel`, `connection`, `result`: the socket, the commands, the stream of rows with its
 //!   backpressure.
 
+#![recursion_limit = "256"]
+
 mod channel;
 mod connection;
 mod error;

@@ -116,6 +116,35 @@ async fn one_worker_does_the_work_and_not_the_coordinator() {
     drop(worker);
 }
 
+/// Joins then end in one partition, with no stage of their own above the scans.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_one_partition_a_task_the_answers_stay_the_same() {
+    let tables = Tables::make(7, 300);
+    let coordinator = Coordinator::start().await;
+    let mut workers = Vec::new();
+    for _ in 0..3 {
+        workers.push(TestWorker::start(coordinator.address).await);
+    }
+    coordinator.wait_for_workers(3).await;
+    let dispatch = dispatch(&coordinator, small_scans());
+    let local = local_session(&tables).await;
+    for sql in QUERIES {
+        let cluster = session(&dispatch, &query(sql), &tables).await;
+        cluster
+            .state_ref()
+            .write()
+            .config_mut()
+            .options_mut()
+            .execution
+            .target_partitions = 1;
+        assert_eq!(
+            lines(&run(&cluster, sql).await.unwrap()),
+            lines(&run(&local, sql).await.unwrap()),
+            "{sql}"
+        );
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_worker_only_what_reads_no_table_works() {
     let tables = Tables::make(1, 10);
