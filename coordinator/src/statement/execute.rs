@@ -119,12 +119,14 @@ async fn answer(context: &StatementContext, statement: Statement) -> Result<Answ
             if_exists,
             purge,
         } => ddl::drop_tables(context, &names, if_exists, purge).await,
-        Statement::ChangeRef { table, change } => refs::change_ref(context, &table, change).await,
+        Statement::ChangeRef { table, change } => {
+            Box::pin(refs::change_ref(context, &table, change)).await
+        }
         Statement::Call {
             catalog,
             procedure,
             arguments,
-        } => call::call(context, catalog, &procedure, arguments).await,
+        } => Box::pin(call::call(context, catalog, &procedure, arguments)).await,
         Statement::DropView { names, if_exists } => ddl::drop_views(context, &names, if_exists),
         Statement::Use { catalog, database } => set::use_place(context, catalog, database).await,
         Statement::Set(assignments) => set::set(context, assignments).await,
