@@ -133,7 +133,7 @@ impl StatementContext {
     /// The query with its tables called as they are planned, and its columns spelled as its tables spell them.
     async fn spelled(&self, query: &Query, names: &TableNames<'_>) -> Result<DfStatement> {
         let mut ast = rewrite_query(query, self)?;
-        names.resolve(&mut ast).await?;
+        Box::pin(names.resolve(&mut ast)).await?;
         let statement = DfStatement::Statement(Box::new(ast));
         let spellings = self.spellings(&statement, names.state).await?;
         if spellings.is_empty() {
@@ -144,7 +144,7 @@ impl StatementContext {
             spellings,
         };
         let mut ast = rewrite_query(query, &spelled)?;
-        names.resolve(&mut ast).await?;
+        Box::pin(names.resolve(&mut ast)).await?;
         Ok(DfStatement::Statement(Box::new(ast)))
     }
 

@@ -34,8 +34,9 @@ pub(crate) async fn execute(
     statement: Statement,
     guard: StatementGuard,
 ) -> Result<StatementOutcome> {
+    // Each family's future is on the heap: what the largest needs is not what every statement should have on its stack.
     if let Statement::Query(query) = statement {
-        return query::run(context, query, guard).await;
+        return Box::pin(query::run(context, query, guard)).await;
     }
     let result = match statement {
         // These stop by themselves: what they have written must be taken away again.
@@ -43,14 +44,14 @@ pub(crate) async fn execute(
             table,
             columns,
             source,
-        } => insert::insert(&context, table, columns, source).await,
-        Statement::CreateTable(create) => ddl::create_table(&context, *create).await,
+        } => Box::pin(insert::insert(&context, table, columns, source)).await,
+        Statement::CreateTable(create) => Box::pin(ddl::create_table(&context, *create)).await,
         statement => {
             // An EXPLAIN plans first, and may then run.
             if !matches!(statement, Statement::Explain { .. }) {
                 context.running.set_state(QueryState::Running);
             }
-            stoppable(&context.running, answer(&context, statement)).await
+            Box::pin(stoppable(&context.running, answer(&context, statement))).await
         }
     };
     let rows = match result {
@@ -119,12 +120,14 @@ async fn answer(context: &StatementContext, statement: Statement) -> Result<Answ
             if_exists,
             purge,
         } => ddl::drop_tables(context, &names, if_exists, purge).await,
-        Statement::ChangeRef { table, change } => refs::change_ref(context, &table, change).await,
+        Statement::ChangeRef { table, change } => {
+            Box::pin(refs::change_ref(context, &table, change)).await
+        }
         Statement::Call {
             catalog,
             procedure,
             arguments,
-        } => call::call(context, catalog, &procedure, arguments).await,
+        } => Box::pin(call::call(context, catalog, &procedure, arguments)).await,
         Statement::DropView { names, if_exists } => ddl::drop_views(context, &names, if_exists),
         Statement::Use { catalog, database } => set::use_place(context, catalog, database).await,
         Statement::Set(assignments) => set::set(context, assignments).await,

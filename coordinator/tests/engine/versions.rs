@@ -7,7 +7,7 @@ use crate::harness::{Harness, collect};
 
 /// `t(id)` of two commits, and their snapshots.
 async fn two_commits(harness: &Harness) -> (String, String) {
-    harness.done("CREATE TABLE t (Id BIGINT)").await;
+    harness.done("CREATE TABLE t (id BIGINT)").await;
     harness.done("INSERT INTO t VALUES (1)").await;
     harness.done("INSERT INTO t VALUES (2)").await;
     let snapshots = harness
@@ -94,7 +94,7 @@ async fn explain_tells_of_the_version_that_is_read() {
     );
     // Metadata answers both, and both are in the audit.
     let counts = format!(
-        "SELECT (SELECT count(*) FROM t FOR VERSION AS OF {first}), (SELECT count(*) FROM t FOR VERSION AS OF {second})"
+        "SELECT (SELECT count(*) FROM t FOR VERSION AS OF {first}) a, (SELECT count(*) FROM t FOR VERSION AS OF {second}) b"
     );
     assert_eq!(harness.rows(&counts).await.rows, [["1", "2"]]);
     assert_eq!(harness.records(&counts)[0].scans.len(), 2);

@@ -112,7 +112,11 @@ async fn files_with_their_partitions_and_metrics() {
         "0"
     );
     assert_eq!(
-        answer(&lake, "SELECT sum(value_counts[1]) FROM t$all_files").await,
+        answer(
+            &lake,
+            "SELECT sum(map_values(value_counts)[1]) FROM t$all_files"
+        )
+        .await,
         "5"
     );
     assert_eq!(
@@ -127,7 +131,7 @@ async fn files_with_their_partitions_and_metrics() {
     assert_eq!(
         answer(
             &lake,
-            "SELECT encode(lower_bounds[1], 'hex') FROM t$files WHERE `partition`['p'] = 'b'"
+            "SELECT encode(map_values(lower_bounds)[1], 'hex') FROM t$files WHERE `partition`['p'] = 'b'"
         )
         .await,
         "0300000000000000"

@@ -98,7 +98,7 @@ impl QueryCatalogs {
         let slot = Arc::clone(self.tables.lock().entry(key).or_default());
         let table = slot
             .get_or_try_init(|| async {
-                let pinned = self.pin(name).await?.version(version)?;
+                let pinned = Box::pin(self.pin(name)).await?.version(version)?;
                 IcebergTable::open(pinned, Arc::clone(&self.stores))
                     .await
                     .map(Arc::new)
@@ -134,7 +134,7 @@ impl QueryCatalogs {
                 .iceberg_table(&selected.table, &selected.version)
                 .await?),
             Some(metadata) => {
-                let pinned = self.pin(&selected.table).await?;
+                let pinned = Box::pin(self.pin(&selected.table)).await?;
                 metadata_table(metadata, pinned, &selected.version)
             }
         }

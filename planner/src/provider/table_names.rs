@@ -145,7 +145,8 @@ impl TableNames<'_> {
         }
         let mut names = Vec::with_capacity(written.len());
         for table in &written {
-            names.push(self.new_name(table).await?);
+            // On the heap: a query that names no such table need not have room for it on its stack.
+            names.push(Box::pin(self.new_name(table)).await?);
         }
         rename_tables(statement, is_open, names);
         Ok(())
