@@ -146,7 +146,7 @@ mod tests {
         let (shared, query) = pools(50, 100);
         let reservation = MemoryConsumer::new("join").register(&query);
         let error = reservation.try_grow(60).unwrap_err();
-        assert!(error.to_string().contains("memory_bytes"), "{error}");
+        assert!(error.to_string().contains("worker.memory"), "{error}");
         assert_eq!((query.reserved(), shared.reserved()), (0, 0));
     }
 }
