@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Select, SelectItem, UnaryOperator, Value, VisitMut, VisitorMut,
 };
 
-use super::ast_build::call;
+use super::ast_build::{call, text};
 
 /// Gives an alias to each column of a rewritten select list that would have the name of an earlier one.
 pub(super) fn distinct_names(select: &mut Select) {
@@ -111,6 +111,8 @@ impl VisitorMut for Bare {
                 Some(column) => Expr::Identifier(column.clone()),
                 None => return ControlFlow::Continue(()),
             },
+            // A subquery's own columns do not tell it from another.
+            Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => text("<subquery>"),
             Expr::TypedString(typed) => Expr::Value(typed.value.clone()),
             Expr::Substring {
                 expr,

@@ -330,6 +330,14 @@ async fn columns_are_named_by_their_text() {
             ],
         ),
         (
+            "SELECT (SELECT 1), (SELECT max(id) FROM events), (SELECT max(id) FROM events WHERE id < 3) FROM events",
+            vec![
+                "(SELECT 1)",
+                "(SELECT max(id) FROM events)",
+                "(SELECT max(id) FROM events WHERE id < 3)",
+            ],
+        ),
+        (
             "SELECT variance(id), var_pop(id), std(id), stddev(id), count(*), count(1), abs(CAST(id AS DOUBLE)), abs(id) FROM events GROUP BY id",
             vec![
                 "variance(id)",
