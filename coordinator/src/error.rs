@@ -52,6 +52,7 @@ pub enum ErrorKind {
     TooManyConnections,
     NoSuchVariable,
     WrongValueForVariable,
+    UnknownTimeZone,
     ReadOnlyVariable,
     /// `KILL` of a connection or query that is not there.
     NoSuchThread,
@@ -128,6 +129,7 @@ impl ErrorKind {
         Self::TooManyConnections,
         Self::NoSuchVariable,
         Self::WrongValueForVariable,
+        Self::UnknownTimeZone,
         Self::ReadOnlyVariable,
         Self::NoSuchThread,
         Self::WrongParameterCount,
@@ -181,6 +183,7 @@ impl ErrorKind {
             Self::TooManyConnections => codes(1040, "08004", G::ResourceExhausted),
             Self::NoSuchVariable => codes(1193, "HY000", G::InvalidArgument),
             Self::WrongValueForVariable => codes(1231, "42000", G::InvalidArgument),
+            Self::UnknownTimeZone => codes(1298, "HY000", G::InvalidArgument),
             Self::ReadOnlyVariable => codes(1238, "HY000", G::InvalidArgument),
             Self::NoSuchThread => codes(1094, "HY000", G::NotFound),
             Self::WrongParameterCount => codes(1210, "HY000", G::InvalidArgument),

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 
 use datafusion::arrow::error::ArrowError;
+use datafusion::common::utils::datafusion_strsim::levenshtein;
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 use datafusion::parquet::errors::ParquetError;
@@ -263,6 +264,7 @@ fn from_plan(text: &str) -> Error {
     }
     if let Some(name) = between(text, "Invalid function '", "'") {
         let hint = between(text, "Did you mean '", "'")
+            .filter(|near| levenshtein(name, near) <= name.chars().count() / 3)
             .map(|near| format!("; did you mean '{near}'?"))
             .unwrap_or_default();
         return Error::new(
@@ -381,7 +383,9 @@ fn from_text(text: &str) -> Option<Error> {
         ErrorKind::StorageUnreachable
     } else if lower.contains("divide by zero") {
         return Some(Error::new(ErrorKind::DivisionByZero, "Division by zero"));
-    } else if lower.contains("subquery") && lower.contains("more than one row") {
+    } else if lower.contains("subquery returns more than 1 row")
+        || lower.contains("subquery") && lower.contains("more than one row")
+    {
         return Some(Error::new(
             ErrorKind::SubqueryReturnsMoreThanOneRow,
             "Subquery returns more than 1 row",

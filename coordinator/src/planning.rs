@@ -256,7 +256,9 @@ impl StatementContext {
                 },
             )?,
         };
-        let state = builder.build();
+        let mut state = builder.build();
+        // What NOW() is: the same in all parts of a statement, and again when it is started anew.
+        state.execution_props_mut().query_execution_start_time = Some(self.running.started.into());
         if memory.is_some() {
             self.running
                 .set_memory(Arc::clone(&state.runtime_env().memory_pool));
@@ -305,7 +307,9 @@ impl SessionValues for StatementContext {
                 Ok(number) => SessionValue::Integer(number),
                 Err(_) => SessionValue::Text(text.to_owned()),
             },
-            VariableKind::Text | VariableKind::Word(_) => SessionValue::Text(text.to_owned()),
+            VariableKind::Text | VariableKind::Zone | VariableKind::Word(_) => {
+                SessionValue::Text(text.to_owned())
+            }
         })
     }
 

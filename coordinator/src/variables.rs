@@ -25,6 +25,8 @@ pub enum VariableKind {
     /// Bytes, or a text such as `512MB`; 0 for no limit.
     Bytes,
     Text,
+    /// A time zone that is UTC: the engine's timestamps are.
+    Zone,
     /// One of a few words, in any case.
     Word(&'static [&'static str]),
 }
@@ -93,6 +95,9 @@ const ISOLATION: VariableKind = VariableKind::Word(&[
     "REPEATABLE-READ",
     "SERIALIZABLE",
 ]);
+
+/// Names of UTC, as clients set `time_zone`.
+const UTC_ZONES: &[&str] = &["SYSTEM", "UTC", "GMT", "Etc/UTC", "Z", "+00:00", "-00:00"];
 
 /// MySQL's own maximum, which means "no limit".
 const NO_SELECT_LIMIT: &str = "18446744073709551615";
@@ -213,7 +218,7 @@ pub const VARIABLES: &[Variable] = &[
         "partitions",
         "Partitions of a plan in one process; 0 for one per core.",
     ),
-    mysql("time_zone", TEXT, "SYSTEM"),
+    mysql("time_zone", VariableKind::Zone, "SYSTEM"),
     mysql("timestamp", TEXT, "0"),
     mysql("transaction_isolation", ISOLATION, "REPEATABLE-READ"),
     mysql("transaction_read_only", SWITCH, "OFF"),
@@ -407,6 +412,18 @@ fn checked(variable: &Variable, value: &NewValue) -> Result<String> {
             .ok_or_else(|| {
                 wrong("it is a number of bytes, or a size such as 512MB or 2GiB".to_owned())
             }),
+        VariableKind::Zone => UTC_ZONES
+            .iter()
+            .find(|zone| zone.eq_ignore_ascii_case(&shown))
+            .map(|zone| (*zone).to_owned())
+            .ok_or_else(|| {
+                Error::new(
+                    ErrorKind::UnknownTimeZone,
+                    format!(
+                        "The time zone '{shown}' is not supported: timestamps are UTC here; use CONVERT_TZ"
+                    ),
+                )
+            }),
         VariableKind::Word(words) => {
             let word = shown.to_ascii_uppercase().replace([' ', '_'], "-");
             match words.iter().find(|known| **known == word) {
@@ -511,6 +528,10 @@ mod tests {
                 "READ-COMMITTED",
             ),
             ("sql_mode", NewValue::Text("".into()), ""),
+            ("time_zone", NewValue::Text("+00:00".into()), "+00:00"),
+            ("time_zone", NewValue::Text("utc".into()), "UTC"),
+            ("time_zone", NewValue::Text("etc/utc".into()), "Etc/UTC"),
+            ("time_zone", NewValue::Default, "SYSTEM"),
         ] {
             variables.set(name, value).expect("a valid value");
             assert_eq!(variables.text(name), Some(expected), "{name}");
@@ -549,6 +570,16 @@ mod tests {
                 "query_memory_bytes",
                 NewValue::Text("much".into()),
                 ErrorKind::WrongValueForVariable,
+            ),
+            (
+                "time_zone",
+                NewValue::Text("Europe/Berlin".into()),
+                ErrorKind::UnknownTimeZone,
+            ),
+            (
+                "time_zone",
+                NewValue::Text("+02:00".into()),
+                ErrorKind::UnknownTimeZone,
             ),
             (
                 "version",

@@ -9,6 +9,7 @@
 //! - `channel`, `connection`, `result`: the socket, the commands, the stream of rows with its
 //!   backpressure.
 
+// The future of a connection holds those of planning a query, which are nested deeper than rustc's default.
 #![recursion_limit = "256"]
 
 mod channel;

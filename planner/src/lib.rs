@@ -27,7 +27,9 @@ mod provider;
 mod prune;
 mod scan;
 mod session;
+mod single_row_subqueries;
 mod statistics;
+mod window_constants;
 mod yielding_joins;
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ use crate::comparisons::Comparisons;
 use crate::memory::query_runtime;
 use crate::progress::QueryProgress;
 use crate::provider::QueryCatalogs;
+use crate::single_row_subqueries::SingleRowSubqueries;
+use crate::window_constants::WindowConstants;
 use crate::yielding_joins::YieldingJoins;
 
 /// Names one query from its first log line to its audit record, on every process that takes part.
@@ -130,6 +132,8 @@ pub fn session_builder(
         .with_runtime_env(query_runtime(&runtime, o.query_memory_bytes))
         .with_catalog_list(catalogs)
         .with_default_features()
+        .with_analyzer_rule(Arc::new(SingleRowSubqueries))
+        .with_physical_optimizer_rule(Arc::new(WindowConstants))
         .with_physical_optimizer_rule(Arc::new(YieldingJoins));
     let functions = builder.scalar_functions().get_or_insert_default();
     // Later ones replace earlier ones of the same name, so MySQL's meaning wins.
@@ -138,6 +142,8 @@ pub fn session_builder(
         .analyzer()
         .get_or_insert_with(Analyzer::new)
         .add_function_rewrite(Arc::new(Comparisons));
+    let aggregates = builder.aggregate_functions().get_or_insert_default();
+    aggregates.extend(crate::functions::aggregate_functions());
     let planners = builder.expr_planners().get_or_insert_default();
     planners.extend(crate::functions::expr_planners());
     Ok(builder)

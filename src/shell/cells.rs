@@ -28,9 +28,11 @@ fn column_texts(column: &ArrayRef, field: &FieldRef) -> Result<Vec<Option<String
         return nested_texts(column, field);
     }
     let formatter = ArrayFormatter::try_new(column.as_ref(), &OPTIONS)?;
+    // Those of a column without a type as well, which has no null buffer.
+    let nulls = column.logical_nulls();
     (0..column.len())
         .map(|row| {
-            if column.is_null(row) {
+            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
                 return Ok(None);
             }
             formatter.value(row).try_to_string().map(Some)

@@ -176,6 +176,23 @@ name: NULL
     }
 
     #[test]
+    fn null_without_a_type() {
+        let nulls: ArrayRef = Arc::new(arrow::array::NullArray::new(1));
+        let print = |format| {
+            print(
+                format,
+                vec![
+                    ("NULL", Arc::clone(&nulls)),
+                    ("n", Arc::new(Int64Array::from(vec![1]))),
+                ],
+            )
+        };
+        assert_eq!(print(Format::Csv), "NULL,n\n,1\n");
+        assert!(print(Format::Table).contains("│ NULL ┆ 1 │"));
+        assert!(print(Format::Vertical).contains("NULL: NULL"));
+    }
+
+    #[test]
     fn json() {
         assert_eq!(
             print(Format::Json, small()),

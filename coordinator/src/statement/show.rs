@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use tarn_planner::QueryId;
+use tarn_planner::functions::function_names;
 use tarn_planner::statement::{DatabaseName, ObjectPath, Show};
 
 use super::execute::Answer;
@@ -51,6 +52,7 @@ pub(super) async fn show(context: &StatementContext, show: Show) -> Result<Answe
         Show::Processlist { full } => (processlist(context, full), None),
         Show::Variables { global, filter } => (variables(context, global), filter),
         Show::Status { filter, .. } => (status(context), filter),
+        Show::Functions { filter } => (functions(), filter),
         Show::Workers => (RowSet::new(WORKERS, worker_rows(context)), None),
         Show::Profile { query_id } => (profile(context, query_id)?, None),
         Show::Warnings { count } | Show::Errors { count } => (warnings(context, count), None),
@@ -258,6 +260,14 @@ fn catalogs(context: &StatementContext) -> RowSet {
         })
         .collect();
     RowSet::new(&[text("Catalog"), text("Type")], rows)
+}
+
+fn functions() -> RowSet {
+    let rows = function_names()
+        .into_iter()
+        .map(|(name, kind)| vec![name.into(), kind.into()])
+        .collect();
+    RowSet::new(&[text("Function"), text("Kind")], rows)
 }
 
 async fn show_databases(context: &StatementContext, catalog: Option<String>) -> Result<RowSet> {

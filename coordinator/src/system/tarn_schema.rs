@@ -271,6 +271,7 @@ fn variable_rows(context: &StatementContext) -> Vec<Vec<Cell>> {
                 VariableKind::Integer { min, max } => format!("integer from {min} to {max}"),
                 VariableKind::Bytes => "bytes".to_owned(),
                 VariableKind::Text => "text".to_owned(),
+                VariableKind::Zone => "a name of UTC".to_owned(),
                 VariableKind::Word(words) => format!("one of {}", words.join(", ")),
             };
             vec![

@@ -1,5 +1,6 @@
 //! The engine as its protocols see it: sessions and statements over a real catalog in a temporary folder.
 
+mod answers;
 mod errors;
 mod harness;
 mod life;

@@ -172,23 +172,20 @@ async fn references_and_procedures_are_statements() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_time_is_in_the_sessions_zone() {
+async fn a_time_is_in_utc() {
     let harness = Harness::start().await;
     two_commits(&harness).await;
     let at = harness
         .column("SELECT DATE_FORMAT(max(committed_at), '%Y-%m-%d %H:%i:%s.%f') FROM t$snapshots")
         .await;
     let sql = format!("SELECT count(*) FROM t FOR TIMESTAMP AS OF '{}'", at[0]);
-    assert_eq!(harness.column(&sql).await, ["2"]);
-    // In a zone two hours ahead that was before the table was made.
-    harness.done("SET time_zone = '+02:00'").await;
-    assert!(
-        harness
-            .error(&sql)
-            .await
-            .message
-            .contains("snapshot as old as")
-    );
-    harness.done("SET time_zone = '-02:00'").await;
-    assert_eq!(harness.column(&sql).await, ["2"]);
+    for zone in ["SYSTEM", "UTC", "+00:00", "GMT", "Etc/UTC", "Z"] {
+        harness.done(&format!("SET time_zone = '{zone}'")).await;
+        assert_eq!(harness.column(&sql).await, ["2"], "{zone}");
+    }
+    // No other zone is taken, so that no time is read or shown in a zone it is not in.
+    let error = harness.error("SET time_zone = '+02:00'").await;
+    assert_eq!((error.mysql_code(), error.sqlstate()), (1298, "HY000"));
+    assert!(error.message.contains("use CONVERT_TZ"), "{error}");
+    assert_eq!(harness.column("SELECT @@time_zone").await, ["Z"]);
 }

@@ -66,6 +66,37 @@ impl ExprPlanner for Division {
     }
 }
 
+/// Plans AND and OR over numbers, which are true when they are not zero.
+#[derive(Debug)]
+pub(super) struct Logic;
+
+impl ExprPlanner for Logic {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if !matches!(expr.op, BinaryOperator::And | BinaryOperator::Or) {
+            return Ok(PlannerResult::Original(expr));
+        }
+        Ok(PlannerResult::Original(RawBinaryExpr {
+            left: condition(expr.left, schema)?,
+            right: condition(expr.right, schema)?,
+            op: expr.op,
+        }))
+    }
+}
+
+fn condition(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    match expr.get_type(schema) {
+        Ok(data_type) if data_type.is_numeric() => {
+            let zero = ScalarValue::new_zero(&data_type)?;
+            Ok(binary(expr, Operator::NotEq, Expr::Literal(zero, None)))
+        }
+        _ => Ok(expr),
+    }
+}
+
 fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
     Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
 }

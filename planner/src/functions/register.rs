@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
-use datafusion::logical_expr::ScalarUDF;
 use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
-use super::operators::Division;
+use super::operators::{Division, Logic};
 
 /// Every scalar function of this crate.
 pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
@@ -21,13 +21,20 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
         super::spans::functions(),
         super::locate::functions(),
         super::number_text::functions(),
+        super::periods::functions(),
+        super::sha1::functions(),
     ]
     .concat()
 }
 
+/// Every aggregate function of this crate.
+pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
+    vec![super::single_value::single_value()]
+}
+
 /// What plans MySQL's operators; needed where SQL is planned, so not on workers.
 pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
-    vec![Arc::new(Division)]
+    vec![Arc::new(Division), Arc::new(Logic)]
 }
 
 /// Puts the functions and MySQL's division into a session, over DataFusion's functions of the same name. `SessionState` and
@@ -36,6 +43,9 @@ pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
 pub fn register_functions(registry: &mut dyn FunctionRegistry) -> Result<()> {
     for function in scalar_functions() {
         registry.register_udf(function)?;
+    }
+    for function in aggregate_functions() {
+        registry.register_udaf(function)?;
     }
     for planner in expr_planners() {
         registry.register_expr_planner(planner)?;

@@ -341,12 +341,14 @@ impl TableNames<'_> {
         };
         let none = DFSchema::empty();
         let logical = self.state.create_logical_expr_from_sql_expr(expr, &none)?;
-        // NOW() is known only to the simplifier.
+        // NOW() is known only to the simplifier; it is the statement's.
+        let props = self.state.execution_props();
+        let now = props.query_execution_start_time.unwrap_or_else(Utc::now);
         let simplifier = ExprSimplifier::new(
             SimplifyContext::builder()
                 .with_schema(Arc::new(none.clone()))
                 .with_config_options(Arc::clone(self.state.config_options()))
-                .with_query_execution_start_time(Some(Utc::now()))
+                .with_query_execution_start_time(Some(now))
                 .build(),
         );
         let simple = simplifier.simplify(simplifier.coerce(logical, &none)?)?;
@@ -366,7 +368,7 @@ impl TableNames<'_> {
 /// A time that is written as text, in microseconds since 1970 in UTC. One that says no zone is in `time_zone`, a session's
 /// `time_zone` as MySQL has it.
 pub fn time_in_zone(text: &str, time_zone: &str) -> Result<i64, PlannerError> {
-    let in_utc = ["SYSTEM", "UTC"]
+    let in_utc = ["SYSTEM", "UTC", "GMT", "Etc/UTC", "Z"]
         .iter()
         .any(|utc| utc.eq_ignore_ascii_case(time_zone));
     let offset = if in_utc { "+00:00" } else { time_zone };

@@ -2,8 +2,9 @@
 
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, TimezoneInfo, UnaryOperator, Value,
+    BinaryOperator, CaseWhen, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, TimezoneInfo,
+    UnaryOperator, Value,
 };
 
 /// `name(args, …)`
@@ -80,6 +81,11 @@ pub(super) fn cast(expr: Expr, data_type: DataType) -> Expr {
 /// `TIMESTAMP(6)`, MySQL's DATETIME and Iceberg's timestamp: microseconds without a zone.
 pub(super) fn datetime_type() -> DataType {
     DataType::Timestamp(Some(6), TimezoneInfo::None)
+}
+
+/// `DOUBLE`
+pub(super) fn double_type() -> DataType {
+    DataType::Double(ExactNumberInfo::None)
 }
 
 /// `CASE [operand] WHEN … THEN … [ELSE …] END`

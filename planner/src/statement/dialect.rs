@@ -241,23 +241,33 @@ impl Dialect for TarnDialect {
         }
     }
 
-    /// `a DIV b`, which binds like `/`.
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        match &parser.peek_token_ref().token {
+            Token::Word(word) if word.quote_style.is_none() && word.keyword == Keyword::MOD => {
+                Some(Ok(self.prec_value(Precedence::MulDivModOp)))
+            }
+            _ => None,
+        }
+    }
+
+    /// `a DIV b` and `a MOD b`, which bind like `/`.
     fn parse_infix(
         &self,
         parser: &mut Parser,
         left: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
-        if !parser.parse_keyword(Keyword::DIV) {
-            return None;
-        }
+        let op = match parser.parse_one_of_keywords(&[Keyword::DIV, Keyword::MOD])? {
+            Keyword::DIV => BinaryOperator::MyIntegerDivide,
+            _ => BinaryOperator::Modulo,
+        };
         let precedence = precedence.max(self.prec_value(Precedence::MulDivModOp));
         Some(
             parser
                 .parse_subexpr(precedence)
                 .map(|right| Expr::BinaryOp {
                     left: Box::new(left.clone()),
-                    op: BinaryOperator::MyIntegerDivide,
+                    op,
                     right: Box::new(right),
                 }),
         )

@@ -71,6 +71,7 @@ pub(super) fn parse_show(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "CHARSET",
         "COLLATION",
         "FUNCTION",
+        "FUNCTIONS",
         "PROCEDURE",
         "TRIGGERS",
         "EVENTS",
@@ -168,6 +169,9 @@ pub(super) fn parse_show(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
                 filter: cursor.filter()?,
             }
         }
+        Some("FUNCTIONS") => Show::Functions {
+            filter: cursor.filter()?,
+        },
         Some("PROCEDURE") => {
             cursor.expect_word("STATUS")?;
             Show::ProcedureStatus {

@@ -146,6 +146,24 @@ async fn expressions_have_mysqls_values() {
         ("\"double\"", "double"),
         ("'it''s'", "it's"),
         ("'a' 'b'", "ab"),
+        ("7 MOD 2", "1"),
+        ("1 + 7 mod 4 * 2", "7"),
+        ("CAST('abcdef' AS CHAR(2))", "ab"),
+        ("CONVERT('größe', CHAR(3))", "grö"),
+        ("CAST(NULL AS CHAR(2))", "NULL"),
+        ("1e300 * 10", "1e301"),
+        ("-2.5E-3", "-0.0025"),
+        ("SHA1('abc')", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+        ("SHA(NULL)", "NULL"),
+        ("BIN(12)", "1100"),
+        ("OCT(12)", "14"),
+        ("1 AND 0", "false"),
+        ("1 AND 2", "true"),
+        ("NULL OR 1", "true"),
+        ("NOT 1", "false"),
+        ("NOT (0)", "true"),
+        ("! 0", "true"),
+        ("0 XOR 5", "true"),
     ])
     .await;
 }
@@ -203,6 +221,12 @@ async fn dates_have_mysqls_values() {
         ("FROM_UNIXTIME(1447430881, '%Y %D %M')", "2015 13th November"),
         ("CONVERT_TZ('2004-01-01 12:00:00', '+00:00', '+10:00')", "2004-01-01T22:00:00"),
         ("SEC_TO_TIME(2378)", "00:39:38"),
+        ("TIMEDIFF('10:30:00', '09:00:00')", "01:30:00"),
+        ("TIMEDIFF('09:00:00', '10:30:00.5')", "-01:30:00.500000"),
+        ("TIMEDIFF('2000-01-01 00:00:00', '2000-01-01 00:00:00.000001')", "-00:00:00.000001"),
+        ("TIMEDIFF('2000-01-01 00:00:00', '10:00:00')", "NULL"),
+        ("PERIOD_DIFF(200802, 200703)", "11"),
+        ("PERIOD_ADD(200801, 2)", "200803"),
         ("CAST('2024-01-02 03:04:05.678' AS DATETIME)", "2024-01-02T03:04:05.678"),
         ("NOW() <= UTC_TIMESTAMP()", "true"),
         ("CURDATE() = DATE(NOW())", "true"),
@@ -278,6 +302,66 @@ async fn columns_are_named_by_their_text() {
         ("SELECT /* c */ DISTINCT Day FROM events", vec!["Day"]),
         ("SELECT @@session.autocommit", vec!["@@session.autocommit"]),
         ("VALUES (1, 2)", vec!["column_0", "column_1"]),
+        (
+            "SELECT id, CAST(id AS DOUBLE), CAST(id AS CHAR), +id, (id), e.id FROM events e",
+            vec![
+                "id",
+                "CAST(id AS DOUBLE)",
+                "CAST(id AS CHAR)",
+                "+id",
+                "(id)",
+                "id",
+            ],
+        ),
+        (
+            "SELECT CAST(id AS DOUBLE), id, upper(note), UCASE(note), upper(e.note), *, CONVERT(note, CHAR) FROM events e",
+            vec![
+                "CAST(id AS DOUBLE)",
+                "id",
+                "upper(note)",
+                "UCASE(note)",
+                "upper(e.note)",
+                "id",
+                "ts",
+                "day",
+                "note",
+                "UserId",
+                "CONVERT(note, CHAR)",
+            ],
+        ),
+        (
+            "SELECT (SELECT 1), (SELECT max(id) FROM events), (SELECT max(id) FROM events WHERE id < 3) FROM events",
+            vec![
+                "(SELECT 1)",
+                "(SELECT max(id) FROM events)",
+                "(SELECT max(id) FROM events WHERE id < 3)",
+            ],
+        ),
+        (
+            "SELECT variance(id), var_pop(id), std(id), stddev(id), count(*), count(1), abs(CAST(id AS DOUBLE)), abs(id) FROM events GROUP BY id",
+            vec![
+                "variance(id)",
+                "var_pop(id)",
+                "std(id)",
+                "stddev(id)",
+                "count(*)",
+                "count(1)",
+                "abs(CAST(id AS DOUBLE))",
+                "abs(id)",
+            ],
+        ),
+        (
+            "SELECT DATE '2024-01-01', '2024-01-01', mid(note, 1), substring(note FROM 1), IF(id > 1, 1, 2), id IS NULL, isnull(id) FROM events ORDER BY id",
+            vec![
+                "DATE '2024-01-01'",
+                "2024-01-01",
+                "mid(note, 1)",
+                "substring(note FROM 1)",
+                "IF(id > 1, 1, 2)",
+                "id IS NULL",
+                "isnull(id)",
+            ],
+        ),
     ] {
         let (names, _) = run(&context, sql)
             .await
@@ -357,6 +441,48 @@ async fn clauses_mean_what_they_mean_in_mysql() {
         ),
         ("SELECT id::varchar FROM events WHERE id = 1", vec!["1"]),
         ("SELECT array_length([1, 2, 3])", vec!["3"]),
+        (
+            "SELECT sum(note = 'a'), avg(id > 3), sum(id > 1 AND note IS NULL), sum(DISTINCT note IN ('a', 'b')) FROM events",
+            vec!["2|0.25|1|1"],
+        ),
+        (
+            "SELECT id, sum(note = 'a') OVER (ORDER BY id) FROM events",
+            vec!["1|0", "2|1", "3|2", "4|2"],
+        ),
+        (
+            "SELECT id FROM events WHERE id - 2 AND 1 ORDER BY id",
+            vec!["1", "3", "4"],
+        ),
+        (
+            "SELECT id FROM events WHERE id = 1 OR id - 4 AND note = 'a' ORDER BY id",
+            vec!["1", "2", "3"],
+        ),
+        // (1, 'b'), (1, 'a') twice, and a row with a NULL, which does not count.
+        (
+            "SELECT count(DISTINCT id > 0, note), count(DISTINCT note, day), count(DISTINCT id, note) FROM events",
+            vec!["2|3|3"],
+        ),
+        (
+            "SELECT note, count(DISTINCT day, id > 0) FROM events GROUP BY note ORDER BY note",
+            vec!["NULL|0", "a|2", "b|1"],
+        ),
+        // Up to a day before: the second row sees the first, the third both; the last is without a time.
+        (
+            "SELECT id, count(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND CURRENT ROW) FROM events WHERE id < 4 ORDER BY id",
+            vec!["1|1", "2|2", "3|3"],
+        ),
+        (
+            "SELECT id, sum(id) OVER w FROM events WHERE id < 4 WINDOW w AS (ORDER BY day RANGE BETWEEN CURRENT ROW AND INTERVAL 1 WEEK FOLLOWING) ORDER BY id",
+            vec!["1|6", "2|6", "3|3"],
+        ),
+        (
+            "SELECT id, count(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 14 HOUR PRECEDING AND INTERVAL 1 SECOND PRECEDING) FROM events WHERE id < 4 ORDER BY id",
+            vec!["1|0", "2|1", "3|1"],
+        ),
+        (
+            "SELECT max_by(id, note), min_by(id, ts), max_by(id, ts) FROM events",
+            vec!["1|1|3"],
+        ),
     ] {
         let (_, rows) = run(&context, sql)
             .await

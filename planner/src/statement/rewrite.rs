@@ -5,7 +5,8 @@
 //! | `@@x`, `@x`, `DATABASE()`, `USER()`, … | `rewrite_session` |
 //! | `DIV`, `REGEXP`, `COLLATE`, `CAST(… AS SIGNED)`, `INTERVAL` | `rewrite_expressions` |
 //! | `IF`, `CONCAT`, `DATE_ADD`, `GROUP_CONCAT`, … | `rewrite_functions` |
-//! | `FROM DUAL`, `HAVING` over an alias, `WITH ROLLUP`, two columns of one name | `rewrite_select` |
+//! | `FROM DUAL`, `HAVING` over an alias, `WITH ROLLUP` | `rewrite_select` |
+//! | two columns of one name | `distinct_names` |
 //! | names in any case | `rewrite_names` |
 
 use std::ops::ControlFlow;
@@ -14,12 +15,13 @@ use datafusion::sql::sqlparser::ast::{
     self, Expr, Select, SetExpr, SetOperator, SetQuantifier, TableFactor, VisitMut, VisitorMut,
 };
 
+use super::distinct_names::distinct_names;
 use super::rewrite_expressions::rewrite_expression;
 use super::rewrite_functions::rewrite_function;
 use super::rewrite_names::{
     ColumnSpelling, lower_ident, rewrite_aliases, rewrite_column_names, rewrite_table,
 };
-use super::rewrite_select::{distinct_names, rewrite_limit, rewrite_select};
+use super::rewrite_select::{rewrite_limit, rewrite_select};
 use super::rewrite_session::rewrite_session_value;
 use super::{Query, SessionValues};
 
@@ -43,14 +45,14 @@ pub fn rewrite_query(
     session: &dyn SessionValues,
 ) -> Result<ast::Statement, RewriteError> {
     let mut statement = query.ast.as_ref().clone();
+    let mut rewriter = Rewriter { session };
+    if let ControlFlow::Break(error) = statement.visit(&mut rewriter) {
+        return Err(*error);
+    }
     if let ast::Statement::Query(query) = &mut statement {
         top_selects(&mut query.body, &mut distinct_names);
     }
-    let mut rewriter = Rewriter { session };
-    match statement.visit(&mut rewriter) {
-        ControlFlow::Continue(()) => Ok(statement),
-        ControlFlow::Break(error) => Err(*error),
-    }
+    Ok(statement)
 }
 
 fn top_selects(body: &mut SetExpr, apply: &mut dyn FnMut(&mut Select)) {

@@ -1,16 +1,19 @@
 //! Operators, casts and literals that MySQL spells in its own way.
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, DateTimeField, ExactNumberInfo, Expr, Interval, UnaryOperator, Value,
+    BinaryOperator, CharacterLength, DataType, DateTimeField, ExactNumberInfo, Expr, Interval,
+    UnaryOperator, Value,
 };
 
 use super::RewriteError;
 use super::ast_build::{
-    binary, call, case, cast, datetime_type, literal_text, nested, number, text,
+    binary, call, case, cast, datetime_type, double_type, literal_text, nested, number, text,
 };
+use super::rewrite_truth::numbers_in_logic;
 
 /// Rewrites one node whose children are done.
 pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<(), RewriteError> {
+    numbers_in_logic(expr);
     let replacement = match expr {
         Expr::Collate { expr, .. } => Some(take(expr)),
         Expr::Prefixed { value, .. } => Some(take(value)),
@@ -65,9 +68,12 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<(), RewriteError> {
             data_type: DataType::Binary(None),
             ..
         } => Some(take(expr)),
-        Expr::Cast { data_type, .. } => {
+        Expr::Cast {
+            expr, data_type, ..
+        } => {
+            let length = char_length(data_type);
             *data_type = cast_type(data_type)?;
-            None
+            length.map(|length| cut(cast(take(expr), data_type.clone()), length))
         }
         Expr::TypedString(typed) => {
             typed.data_type = cast_type(&typed.data_type)?;
@@ -83,6 +89,10 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<(), RewriteError> {
             Value::NationalStringLiteral(string) => Some(text(string.clone())),
             Value::SingleQuotedByteStringLiteral(bits) => {
                 i64::from_str_radix(bits, 2).ok().map(number)
+            }
+            // With an exponent it is a DOUBLE.
+            Value::Number(digits, _) if digits.contains(['e', 'E']) => {
+                Some(cast(text(digits.clone()), double_type()))
             }
             _ => None,
         },
@@ -149,7 +159,7 @@ fn shifted_by_interval(
     Ok(Some(call(function, arguments)))
 }
 
-fn is_whole_number(expr: &Expr) -> bool {
+pub(super) fn is_whole_number(expr: &Expr) -> bool {
     match expr {
         Expr::Value(value) => match &value.value {
             Value::Number(digits, _) => digits.parse::<i64>().is_ok(),
@@ -236,8 +246,29 @@ fn extract(field: &DateTimeField, expr: &mut Expr) -> Result<Option<Expr>, Rewri
 fn convert(expr: Expr, data_type: DataType) -> Result<Expr, RewriteError> {
     Ok(match data_type {
         DataType::Binary(None) => expr,
-        other => cast(expr, cast_type(&other)?),
+        other => {
+            let converted = cast(expr, cast_type(&other)?);
+            match char_length(&other) {
+                Some(length) => cut(converted, length),
+                None => converted,
+            }
+        }
     })
+}
+
+/// The most characters that a cast to `CHAR(n)` leaves.
+fn char_length(data_type: &DataType) -> Option<u64> {
+    match data_type {
+        DataType::Char(Some(CharacterLength::IntegerLength { length, .. }))
+        | DataType::Character(Some(CharacterLength::IntegerLength { length, .. }))
+        | DataType::Varchar(Some(CharacterLength::IntegerLength { length, .. }))
+        | DataType::Nvarchar(Some(CharacterLength::IntegerLength { length, .. })) => Some(*length),
+        _ => None,
+    }
+}
+
+fn cut(text: Expr, length: u64) -> Expr {
+    call("left", vec![text, number(length)])
 }
 
 /// MySQL's type in a cast as one that DataFusion has.
@@ -255,6 +286,7 @@ fn cast_type(data_type: &DataType) -> Result<DataType, RewriteError> {
         | DataType::Text
         | DataType::Char(_)
         | DataType::Character(_)
+        | DataType::Varchar(_)
         | DataType::Nvarchar(_) => DataType::Varchar(None),
         DataType::Custom(name, _) => match name.to_string().to_lowercase().as_str() {
             "string" => DataType::Varchar(None),

@@ -2,8 +2,9 @@
 //! DataFusion's. Those that need code of their own are in [`functions`](crate::functions).
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, Ident, ObjectName, Value,
+    BinaryOperator, DataType, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArguments, Ident, ObjectName, OrderByExpr, OrderByOptions,
+    Value,
 };
 
 use super::RewriteError;
@@ -12,6 +13,64 @@ use super::ast_build::{
     text,
 };
 use super::rewrite_expressions::{substring_from_end, unit_name, whole_number};
+use super::rewrite_truth::{conditions_as_numbers, number_as_condition};
+use super::rewrite_windows::window;
+
+/// The names of functions that exist by being rewritten, and their kinds.
+pub(crate) fn rewritten_functions() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let scalar = SCALAR.iter().map(|name| (*name, "scalar"));
+    let aggregate = AGGREGATE.iter().map(|name| (*name, "aggregate"));
+    scalar.chain(aggregate)
+}
+
+const SCALAR: &[&str] = &[
+    "adddate",
+    "bin",
+    "ceiling",
+    "char",
+    "curdate",
+    "current_timestamp",
+    "curtime",
+    "dayofmonth",
+    "elt",
+    "field",
+    "from_base64",
+    "if",
+    "isnull",
+    "lcase",
+    "localtime",
+    "localtimestamp",
+    "mid",
+    "mod",
+    "oct",
+    "ord",
+    "sha",
+    "sha2",
+    "sign",
+    "space",
+    "strcmp",
+    "subdate",
+    "sysdate",
+    "timestampadd",
+    "to_base64",
+    "truncate",
+    "ucase",
+    "utc_date",
+    "utc_time",
+    "utc_timestamp",
+];
+
+const AGGREGATE: &[&str] = &[
+    "any_value",
+    "approx_count_distinct",
+    "group_concat",
+    "max_by",
+    "min_by",
+    "ndv",
+    "percentile_approx",
+    "std",
+    "variance",
+];
 
 /// Rewrites one function call whose arguments are done.
 pub(super) fn rewrite_function(expr: &mut Expr) -> Result<(), RewriteError> {
@@ -23,8 +82,13 @@ pub(super) fn rewrite_function(expr: &mut Expr) -> Result<(), RewriteError> {
         _ => None,
     };
     let Some(name) = name else { return Ok(()) };
-    if name == "group_concat" {
-        return group_concat(function);
+    window(function);
+    match name.as_str() {
+        "group_concat" => return group_concat(function),
+        "sum" | "avg" => conditions_as_numbers(function),
+        "count" => distinct_rows(function),
+        "max_by" | "min_by" => return value_by(function, &name),
+        _ => {}
     }
     if let Some(renamed) = renamed(&name) {
         function.name = ObjectName::from(vec![Ident::new(renamed)]);
@@ -53,6 +117,7 @@ fn renamed(name: &str) -> Option<&'static str> {
         "std" | "stddev" => "stddev_pop",
         "variance" => "var_pop",
         "any_value" => "first_value",
+        "sha" => "sha1",
         "dayofmonth" => "day",
         "current_timestamp" | "localtime" | "localtimestamp" | "sysdate" => "now",
         _ => return None,
@@ -88,8 +153,9 @@ fn written(name: &str, args: Vec<Expr>) -> Result<Option<Expr>, RewriteError> {
     let count = args.len();
     let result = match name {
         "if" => {
-            let [condition, yes, no] = take(args).ok_or_else(wrong_count)?;
-            case(None, vec![(truth(condition), yes)], Some(no))
+            let [mut condition, yes, no] = take(args).ok_or_else(wrong_count)?;
+            number_as_condition(&mut condition);
+            case(None, vec![(condition, yes)], Some(no))
         }
         "isnull" => {
             let [value] = take(args).ok_or_else(wrong_count)?;
@@ -190,6 +256,11 @@ fn written(name: &str, args: Vec<Expr>) -> Result<Option<Expr>, RewriteError> {
             let [value] = take(args).ok_or_else(wrong_count)?;
             call("encode", vec![value, text("base64")])
         }
+        "bin" | "oct" => {
+            let [value] = take(args).ok_or_else(wrong_count)?;
+            let base = if name == "bin" { 2 } else { 8 };
+            call("conv", vec![value, number(10), number(base)])
+        }
         "from_base64" => {
             let [value] = take(args).ok_or_else(wrong_count)?;
             call("decode", vec![value, text("base64")])
@@ -279,16 +350,6 @@ fn unit_argument(unit: Expr) -> Result<Expr, RewriteError> {
     Ok(text(word))
 }
 
-/// A condition that may be a number.
-fn truth(condition: Expr) -> Expr {
-    match whole_number(&condition) {
-        Some(number) if literal_text(&condition).is_none() => {
-            Expr::value(Value::Boolean(number != 0))
-        }
-        _ => condition,
-    }
-}
-
 /// CONCAT is NULL when any part is; the engine's `concat` passes over NULL, its `||` does not.
 fn concat(args: Vec<Expr>) -> Option<Expr> {
     args.into_iter()
@@ -297,6 +358,70 @@ fn concat(args: Vec<Expr>) -> Option<Expr> {
             None => cast(arg, DataType::Varchar(None)),
         })
         .reduce(|left, right| binary(left, BinaryOperator::StringConcat, right))
+}
+
+/// `COUNT(DISTINCT a, b)` counts the rows that differ, of those in which no part is NULL.
+fn distinct_rows(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else {
+        return;
+    };
+    if list.duplicate_treatment != Some(DuplicateTreatment::Distinct) || list.args.len() < 2 {
+        return;
+    }
+    let parts: Option<Vec<Expr>> = list
+        .args
+        .iter()
+        .map(|arg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+            _ => None,
+        })
+        .collect();
+    let Some(parts) = parts else { return };
+    let whole = parts
+        .iter()
+        .map(|part| Expr::IsNotNull(Box::new(nested(part.clone()))))
+        .reduce(|left, right| binary(left, BinaryOperator::And, right));
+    let Some(whole) = whole else { return };
+    let row = case(None, vec![(whole, call("struct", parts))], None);
+    list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(row))];
+}
+
+/// `MAX_BY(x, y)` is the x of the row with the greatest y, and `MIN_BY` that of the least; rows without a y do not count.
+fn value_by(function: &mut Function, name: &str) -> Result<(), RewriteError> {
+    let wrong_count = || RewriteError::ParameterCount(name.to_uppercase());
+    let FunctionArguments::List(list) = &mut function.args else {
+        return Err(wrong_count());
+    };
+    if function.over.is_some() || list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
+        return Err(RewriteError::Unsupported(format!(
+            "{} with DISTINCT, ORDER BY or OVER",
+            name.to_uppercase()
+        )));
+    }
+    let [
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(by)),
+    ] = list.args.as_slice()
+    else {
+        return Err(wrong_count());
+    };
+    let (value, by) = (value.clone(), by.clone());
+    let known = Expr::IsNotNull(Box::new(nested(by.clone())));
+    function.filter = Some(Box::new(match function.filter.take() {
+        Some(filter) => binary(nested(*filter), BinaryOperator::And, known),
+        None => known,
+    }));
+    list.args = vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(value))];
+    list.clauses = vec![FunctionArgumentClause::OrderBy(vec![OrderByExpr {
+        expr: by,
+        options: OrderByOptions {
+            asc: Some(name == "min_by"),
+            nulls_first: None,
+        },
+        with_fill: None,
+    }])];
+    function.name = ObjectName::from(vec![Ident::new("first_value")]);
+    Ok(())
 }
 
 /// `GROUP_CONCAT([DISTINCT] a, b [ORDER BY …] [SEPARATOR ','])` is `string_agg(a || b, ',' ORDER BY …)`.

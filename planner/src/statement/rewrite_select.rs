@@ -4,22 +4,26 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, Expr, FunctionArguments, GroupByExpr, GroupByWithModifier, Ident,
-    LimitClause, Select, SelectItem, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+    self, BinaryOperator, Expr, GroupByExpr, GroupByWithModifier, Ident, LimitClause, Select,
+    SelectItem, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
 };
 
 use super::RewriteError;
 use super::ast_build::{binary, call, nested, number};
 use super::rewrite_names::is_system_table;
+use super::rewrite_truth::number_as_condition;
+use super::rewrite_windows::named_windows;
 
 /// Functions that make a SELECT an aggregation; HAVING then means what DataFusion takes it to mean.
-const AGGREGATES: [&str; 40] = [
+const AGGREGATES: [&str; 42] = [
     "count",
     "sum",
     "avg",
     "mean",
     "min",
     "max",
+    "max_by",
+    "min_by",
     "std",
     "stddev",
     "stddev_pop",
@@ -65,6 +69,7 @@ pub(super) fn rewrite_select(select: &mut Select) -> Result<(), RewriteError> {
     rollup(&mut select.group_by)?;
     having_without_groups(select);
     any_value_outside_groups(select);
+    named_windows(select);
     for condition in [&mut select.selection, &mut select.having]
         .into_iter()
         .flatten()
@@ -262,16 +267,6 @@ fn has_aggregate(expr: &Expr) -> bool {
     expr.visit(&mut AggregateSearch).is_break()
 }
 
-/// `WHERE 1`: a number is true when it is not zero.
-fn number_as_condition(condition: &mut Expr) {
-    if let Expr::Value(value) = condition
-        && let Value::Number(digits, _) = &value.value
-    {
-        let truth = digits.parse::<f64>().is_ok_and(|number| number != 0.0);
-        *condition = Expr::value(Value::Boolean(truth));
-    }
-}
-
 /// LIMIT and FETCH as one LIMIT within what DataFusion counts in.
 pub(super) fn rewrite_limit(query: &mut ast::Query) -> Result<(), RewriteError> {
     if let Some(fetch) = query.fetch.take() {
@@ -315,68 +310,4 @@ pub(super) fn rewrite_limit(query: &mut ast::Query) -> Result<(), RewriteError> 
         *limit = number(i64::MAX);
     }
     Ok(())
-}
-
-/// `@@version`, `@x`, `DATABASE()`, `USER()`: what may become a literal before it is planned.
-fn is_session_value(item: &SelectItem) -> bool {
-    let SelectItem::UnnamedExpr(expr) = item else {
-        return false;
-    };
-    match expr {
-        Expr::Identifier(name) => name.value.starts_with('@'),
-        Expr::CompoundIdentifier(parts) => parts
-            .first()
-            .is_some_and(|part| part.value.starts_with('@')),
-        Expr::Function(function) => match &function.args {
-            FunctionArguments::None => true,
-            FunctionArguments::List(list) => list.args.is_empty(),
-            FunctionArguments::Subquery(_) => false,
-        },
-        _ => false,
-    }
-}
-
-/// Gives an alias to each column of a result that has the name of an earlier one: MySQL allows it, DataFusion does not, and the
-/// client never sees the alias.
-pub(super) fn distinct_names(select: &mut Select) {
-    let wildcard = select.projection.iter().any(|item| {
-        matches!(
-            item,
-            SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)
-        )
-    });
-    let mut seen = HashSet::new();
-    for (index, item) in select.projection.iter_mut().enumerate() {
-        let (key, plain) = match item {
-            SelectItem::UnnamedExpr(expr) => match expr {
-                Expr::Identifier(name) => (name.value.to_lowercase(), true),
-                Expr::CompoundIdentifier(parts) => (
-                    parts
-                        .last()
-                        .map(|part| part.value.to_lowercase())
-                        .unwrap_or_default(),
-                    true,
-                ),
-                other => (other.to_string().to_lowercase(), false),
-            },
-            SelectItem::ExprWithAlias { alias, .. } => (alias.value.to_lowercase(), false),
-            _ => continue,
-        };
-        // Session values become literals, and two literals of one value would have one name.
-        let again = !seen.insert(key) || (wildcard && plain) || is_session_value(item);
-        if !again {
-            continue;
-        }
-        let alias = Ident::with_quote('`', format!("__column_{index}"));
-        match item {
-            SelectItem::UnnamedExpr(expr) => {
-                *item = SelectItem::ExprWithAlias {
-                    expr: expr.clone(),
-                    alias,
-                };
-            }
-            SelectItem::ExprWithAlias { alias: old, .. } => *old = alias,
-            _ => {}
-        }
-    }
 }

@@ -84,6 +84,8 @@ pub enum Show {
     Collation { filter: Option<ShowFilter> },
     /// `SHOW FUNCTION STATUS [LIKE|WHERE]`: stored functions, of which there are none.
     FunctionStatus { filter: Option<ShowFilter> },
+    /// `SHOW FUNCTIONS [LIKE|WHERE]`: what may be called in a query.
+    Functions { filter: Option<ShowFilter> },
     /// `SHOW PROCEDURE STATUS [LIKE|WHERE]`
     ProcedureStatus { filter: Option<ShowFilter> },
     /// `SHOW TRIGGERS [FROM database] [LIKE|WHERE]`
@@ -133,6 +135,7 @@ impl Show {
             Show::CharacterSet { .. } => "SHOW CHARACTER SET",
             Show::Collation { .. } => "SHOW COLLATION",
             Show::FunctionStatus { .. } => "SHOW FUNCTION STATUS",
+            Show::Functions { .. } => "SHOW FUNCTIONS",
             Show::ProcedureStatus { .. } => "SHOW PROCEDURE STATUS",
             Show::Triggers { .. } => "SHOW TRIGGERS",
             Show::Events { .. } => "SHOW EVENTS",

@@ -301,6 +301,12 @@ fn shows() {
         }
     );
     assert_eq!(shown("SHOW WORKERS"), Show::Workers);
+    assert_eq!(
+        shown("SHOW FUNCTIONS LIKE 'date%'"),
+        Show::Functions {
+            filter: Some(ShowFilter::Like("date%".to_owned()))
+        }
+    );
     assert_eq!(shown("show catalogs"), Show::Catalogs { filter: None });
     assert_eq!(
         shown("SHOW FULL PROCESSLIST"),

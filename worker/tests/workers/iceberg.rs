@@ -155,6 +155,16 @@ const QUERIES: &[&str] = &[
     "SELECT date_format(day, '%Y-%m') m, count(*) FROM events GROUP BY 1",
     "SELECT * FROM shops",
     "SELECT count(*) FROM events WHERE day = DATE '1999-01-01'",
+    "SELECT count(*) FROM events WHERE shop = (SELECT shop FROM shops WHERE city = 'city 8' AND shop < 10)",
+    "SELECT count(*) FROM events WHERE shop = (SELECT shop FROM shops WHERE city = 'nowhere')",
+    // The column that partitions is a constant, which the workers do not see.
+    "SELECT id, row_number() OVER (PARTITION BY shop ORDER BY id) FROM events WHERE shop = 7",
+    "SELECT id, row_number() OVER (PARTITION BY shop, day ORDER BY id) FROM events WHERE shop = 7",
+    "SELECT id, row_number() OVER (PARTITION BY day, shop ORDER BY amount, id) FROM events WHERE shop = 7",
+    "SELECT id, sum(amount) OVER (PARTITION BY shop ORDER BY id) FROM events WHERE shop = 7",
+    "SELECT id, sum(amount) OVER (PARTITION BY shop) FROM events WHERE shop = 7",
+    "SELECT id, ntile(5) OVER (PARTITION BY shop, day ORDER BY id DESC) FROM events WHERE shop = 7",
+    "SELECT id, lead(id) OVER (PARTITION BY shop ORDER BY id DESC) FROM events WHERE shop = 7",
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -174,6 +184,28 @@ async fn three_workers_read_iceberg_as_one_process_does() {
             lines(&got.unwrap_or_else(|error| panic!("{sql}: {error}"))),
             expected,
             "{sql}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_find_the_second_row_of_a_scalar_subquery() {
+    let lake = Lake::make().await;
+    let coordinator = Coordinator::start().await;
+    let _worker = TestWorker::start(coordinator.address).await;
+    coordinator.wait_for_workers(1).await;
+    let dispatch = dispatch(&coordinator, small_scans());
+    for sql in [
+        "SELECT count(*) FROM events WHERE shop = (SELECT shop FROM shops)",
+        "SELECT (SELECT id FROM events)",
+    ] {
+        let error = run(&lake.cluster(&dispatch, &query(sql)), sql)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("Subquery returns more than 1 row"),
+            "{sql}: {error}"
         );
     }
 }
