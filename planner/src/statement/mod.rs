@@ -26,6 +26,7 @@ mod column_types;
 mod cursor;
 mod dialect;
 mod error;
+mod hidden_columns;
 mod kinds;
 mod lexing;
 mod like;
@@ -58,6 +59,7 @@ pub(crate) mod sql_session;
 mod statement_cases;
 
 pub use error::{ParseError, Position};
+pub use hidden_columns::names_row_lineage;
 pub use kinds::{
     Assignment, CallArgument, CallValue, CreateTable, DatabaseName, ExplainMode, KillTarget,
     ObjectPath, ParsedStatement, Query, SetValue, Statement, TransactionStatement, VariableScope,

@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::ast::{
     self, Expr, Select, SetExpr, SetOperator, SetQuantifier, TableFactor, VisitMut, VisitorMut,
 };
 
+use super::hidden_columns::{leave_out_of_wildcards, names_row_lineage};
 use super::rewrite_expressions::rewrite_expression;
 use super::rewrite_functions::rewrite_function;
 use super::rewrite_names::{
@@ -46,7 +47,10 @@ pub fn rewrite_query(
     if let ast::Statement::Query(query) = &mut statement {
         top_selects(&mut query.body, &mut distinct_names);
     }
-    let mut rewriter = Rewriter { session };
+    let mut rewriter = Rewriter {
+        session,
+        row_lineage: names_row_lineage(query),
+    };
     match statement.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(statement),
         ControlFlow::Break(error) => Err(*error),
@@ -67,11 +71,12 @@ fn top_selects(body: &mut SetExpr, apply: &mut dyn FnMut(&mut Select)) {
 
 struct Rewriter<'a> {
     session: &'a dyn SessionValues,
+    row_lineage: bool,
 }
 
 impl ColumnSpelling for Rewriter<'_> {
-    fn spelling(&self, lower_case: &str) -> Option<String> {
-        self.session.column_spelling(lower_case)
+    fn spelling(&self, name: &str) -> Option<String> {
+        self.session.column_spelling(name)
     }
 }
 
@@ -100,6 +105,11 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
         rewrite_aliases(select, self);
+        if self.row_lineage
+            && let Err(error) = leave_out_of_wildcards(select)
+        {
+            return flow(Err(error));
+        }
         flow(rewrite_select(select))
     }
 

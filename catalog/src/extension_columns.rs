@@ -1,4 +1,5 @@
-//! Arrow has no type for UUIDs: 16 bytes are marked with the canonical extension `arrow.uuid`.
+//! Arrow has no types for UUIDs and JSON: 16 bytes and text are marked with the canonical extensions `arrow.uuid` and
+//! `arrow.json`.
 
 use arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
 use iceberg::arrow::schema_to_arrow_schema;
@@ -6,6 +7,7 @@ use iceberg::spec::{PrimitiveType, Schema, Type};
 
 const EXTENSION_NAME: &str = "ARROW:extension:name";
 const UUID_EXTENSION: &str = "arrow.uuid";
+const JSON_EXTENSION: &str = "arrow.json";
 
 /// A table's schema as Arrow has it, with the field ids, and its UUIDs marked.
 pub(crate) fn to_arrow_schema(schema: &Schema) -> iceberg::Result<ArrowSchema> {
@@ -21,8 +23,17 @@ pub fn mark_uuid(field: Field, column: &Type) -> Field {
     if !matches!(column, Type::Primitive(PrimitiveType::Uuid)) {
         return field;
     }
+    mark(field, UUID_EXTENSION)
+}
+
+/// `field`, marked as JSON text.
+pub fn mark_json(field: Field) -> Field {
+    mark(field, JSON_EXTENSION)
+}
+
+fn mark(field: Field, extension: &str) -> Field {
     let mut metadata = field.metadata().clone();
-    metadata.insert(EXTENSION_NAME.to_owned(), UUID_EXTENSION.to_owned());
+    metadata.insert(EXTENSION_NAME.to_owned(), extension.to_owned());
     field.with_metadata(metadata)
 }
 
