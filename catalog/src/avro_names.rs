@@ -3,9 +3,15 @@
 //! A manifest is an Avro file whose schema has a field for each partition field. Avro names take fewer characters than
 //! Iceberg's, so writers encode the others (`a.b` is `a_x2Eb`); the file's metadata keeps the names as they are.
 //! Readers are to find the fields by id. The Iceberg crate finds them by the name in the metadata, so that has to be
-//! encoded too, when writing and before reading.
+//! encoded too, when writing and before reading. Types in a manifest's schema that the crate does not know are told it
+//! as others at the same time (see [`newer_types`](crate::newer_types)).
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde::Deserialize;
+
+use crate::newer_types::{may_have_newer_types, tell_schema};
 
 /// Replaces what an Avro name cannot have by its code, as other engines do: `a.b` is `a_x2Eb`, `1a` is `_1a`.
 pub(crate) fn avro_name(name: &str) -> String {
@@ -34,7 +40,6 @@ fn rewritten(manifest: &[u8]) -> Option<Vec<u8>> {
     const MAGIC: &[u8] = b"Obj\x01";
     let mut rest = manifest.strip_prefix(MAGIC)?;
     let mut entries: Vec<(&[u8], Cow<'_, [u8]>)> = Vec::new();
-    let mut changed = false;
     loop {
         let mut count = read_long(&mut rest)?;
         if count == 0 {
@@ -48,17 +53,21 @@ fn rewritten(manifest: &[u8]) -> Option<Vec<u8>> {
         for _ in 0..count {
             let key = read_bytes(&mut rest)?;
             let value = read_bytes(&mut rest)?;
-            let value = match (key == b"partition-spec")
-                .then(|| encoded_spec(value))
-                .flatten()
-            {
-                Some(encoded) => {
-                    changed = true;
-                    Cow::Owned(encoded)
-                }
-                None => Cow::Borrowed(value),
-            };
-            entries.push((key, value));
+            entries.push((key, Cow::Borrowed(value)));
+        }
+    }
+    let spec = entries.iter().find(|(key, _)| *key == b"partition-spec");
+    let taken = spec.map(|(_, spec)| taken_names(spec)).unwrap_or_default();
+    let mut changed = false;
+    for (key, value) in &mut entries {
+        let rewritten = match *key {
+            b"partition-spec" => encoded_spec(value),
+            b"schema" => told_schema(value, &taken),
+            _ => None,
+        };
+        if let Some(rewritten) = rewritten {
+            *value = Cow::Owned(rewritten);
+            changed = true;
         }
     }
     if !changed {
@@ -90,6 +99,46 @@ fn encoded_spec(json: &[u8]) -> Option<Vec<u8>> {
         }
     }
     changed.then(|| serde_json::to_vec(&fields).ok()).flatten()
+}
+
+/// The names of partition fields that are not their columns' own values, as Avro has them.
+fn taken_names(spec: &[u8]) -> HashSet<String> {
+    #[derive(Deserialize)]
+    struct Field {
+        name: String,
+        transform: String,
+    }
+    let fields: Vec<Field> = serde_json::from_slice(spec).unwrap_or_default();
+    let others = fields.into_iter().filter(|f| f.transform != "identity");
+    others.map(|field| avro_name(&field.name)).collect()
+}
+
+/// The schema as the Iceberg crate can read it; `None` if it can as it is. One that it cannot read at all is for it to
+/// complain of.
+///
+/// Of a manifest's schema only the ids and types count, and a column must not be named as a partition field is: the
+/// crate refuses that, while a table of version 1 keeps a field that it dropped, void, under the column's name.
+fn told_schema(json: &[u8], taken: &HashSet<String>) -> Option<Vec<u8>> {
+    let newer = may_have_newer_types(json);
+    if !newer && taken.is_empty() {
+        return None;
+    }
+    let mut schema: serde_json::Value = serde_json::from_slice(json).ok()?;
+    let mut changed = false;
+    if newer {
+        tell_schema(&mut schema).ok()?;
+        changed = true;
+    }
+    let fields = schema.get_mut("fields").and_then(|f| f.as_array_mut());
+    for field in fields.into_iter().flatten() {
+        if let Some(serde_json::Value::String(name)) = field.get_mut("name")
+            && taken.contains(name)
+        {
+            name.push_str("\u{1}column");
+            changed = true;
+        }
+    }
+    changed.then(|| serde_json::to_vec(&schema).ok()).flatten()
 }
 
 /// Avro's variable-length zig-zag number.
@@ -153,6 +202,20 @@ mod tests {
             assert_eq!(read_long(&mut written.as_slice()), Some(value));
         }
         assert_eq!(read_long(&mut [0x80u8; 12].as_slice()), None);
+    }
+
+    #[test]
+    fn a_void_field_may_be_named_as_its_column_is() {
+        let spec = br#"[{"name":"s","transform":"void","source-id":1,"field-id":1000},
+                        {"name":"t","transform":"identity","source-id":2,"field-id":1001}]"#;
+        let schema =
+            br#"{"type":"struct","fields":[{"id":1,"name":"s","required":false,"type":"string"},
+                          {"id":2,"name":"t","required":false,"type":"string"}]}"#;
+        let told = told_schema(schema, &taken_names(spec)).expect("it is changed");
+        let told: serde_json::Value = serde_json::from_slice(&told).expect("JSON");
+        assert_eq!(told["fields"][0]["name"], "s\u{1}column");
+        assert_eq!(told["fields"][1]["name"], "t");
+        assert_eq!(told_schema(schema, &HashSet::new()), None);
     }
 
     #[test]

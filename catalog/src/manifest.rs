@@ -16,6 +16,8 @@ pub struct DecodedManifest {
     pub partition_spec_id: i32,
     /// Data files, or delete files.
     pub content: ManifestContentType,
+    /// Of each entry, if the manifest has them.
+    first_row_ids: Vec<Option<i64>>,
     memo: Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -30,8 +32,22 @@ impl DecodedManifest {
             entries,
             partition_spec_id,
             content,
+            first_row_ids: Vec::new(),
             memo: Mutex::default(),
         }
+    }
+
+    /// With the id of the first row of each entry's file.
+    pub(crate) fn with_first_row_ids(self, first_row_ids: Vec<Option<i64>>) -> Self {
+        Self {
+            first_row_ids,
+            ..self
+        }
+    }
+
+    /// The id of the first row of an entry's file; `None` if rows of the snapshot have no ids.
+    pub fn first_row_id(&self, entry: usize) -> Option<i64> {
+        self.first_row_ids.get(entry).copied().flatten()
     }
 
     /// A guess at its memory, with room for what is derived from it.

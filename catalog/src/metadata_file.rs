@@ -8,8 +8,8 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use iceberg::spec::{
-    FormatVersion, Manifest, ManifestEntry, ManifestFile, ManifestList, ManifestStatus, Snapshot,
-    TableMetadata,
+    FormatVersion, Manifest, ManifestContentType, ManifestEntry, ManifestEntryRef, ManifestFile,
+    ManifestList, ManifestStatus, Snapshot, TableMetadata,
 };
 use serde::Deserialize;
 
@@ -17,6 +17,7 @@ use crate::avro_names::with_avro_names;
 use crate::error::{CatalogError, Result};
 use crate::manifest::DecodedManifest;
 use crate::name::TableName;
+use crate::newer_types::tell_metadata;
 use crate::storage::{MAX_METADATA_FILE_BYTES, root_cause};
 
 /// The newest version of the table format that is read.
@@ -58,7 +59,15 @@ pub(crate) fn parse_metadata(table: &TableName, file: &str, bytes: &[u8]) -> Res
     // Looked at first: a version that is not known need not have fields that are.
     let version: Version = serde_json::from_slice(json).map_err(|e| corrupt(WHAT, file, &e))?;
     check_version(table, version.format_version)?;
-    serde_json::from_slice(json).map_err(|e| corrupt(WHAT, file, &e))
+    if version.format_version < 3 {
+        return serde_json::from_slice(json).map_err(|e| corrupt(WHAT, file, &e));
+    }
+    let mut json = serde_json::from_slice(json).map_err(|e| corrupt(WHAT, file, &e))?;
+    tell_metadata(&mut json).map_err(|feature| CatalogError::Unsupported {
+        table: table.clone(),
+        feature,
+    })?;
+    serde_json::from_value(json).map_err(|e| corrupt(WHAT, file, &e))
 }
 
 /// The text of a table metadata file and the end of its name, as `write.metadata.compression-codec` asks.
@@ -145,16 +154,38 @@ pub(crate) fn parse_manifest_list(
 
 /// Parses a manifest, keeps its live entries, and lets them inherit what the manifest list says of the manifest.
 pub(crate) fn parse_manifest(manifest: &ManifestFile, bytes: &[u8]) -> Result<DecodedManifest> {
-    let entries = parse_all_entries(manifest, bytes)?
+    let entries: Vec<ManifestEntryRef> = parse_all_entries(manifest, bytes)?
         .into_iter()
         .filter(ManifestEntry::is_alive)
         .map(Arc::new)
         .collect();
-    Ok(DecodedManifest::new(
-        entries,
-        manifest.partition_spec_id,
-        manifest.content,
-    ))
+    let first_row_ids = first_row_ids(manifest, &entries);
+    Ok(
+        DecodedManifest::new(entries, manifest.partition_spec_id, manifest.content)
+            .with_first_row_ids(first_row_ids),
+    )
+}
+
+/// The ids of the first rows of live data files: a file without one takes the next of its manifest's ("First Row ID
+/// Inheritance"). A manifest without one is of a snapshot whose rows have no ids.
+fn first_row_ids(manifest: &ManifestFile, entries: &[ManifestEntryRef]) -> Vec<Option<i64>> {
+    let Some(mut next) = manifest
+        .first_row_id
+        .and_then(|id| i64::try_from(id).ok())
+        .filter(|_| manifest.content == ManifestContentType::Data)
+    else {
+        return Vec::new();
+    };
+    let ids = entries.iter().map(|entry| {
+        let file = entry.data_file();
+        file.first_row_id().or_else(|| {
+            let rows = i64::try_from(file.record_count()).ok()?;
+            let first = next;
+            next = next.checked_add(rows)?;
+            Some(first)
+        })
+    });
+    ids.collect()
 }
 
 /// Parses a manifest with the entries of deleted files, which metadata tables show.

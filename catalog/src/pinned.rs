@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::uuid_columns::to_arrow_schema;
+use crate::extension_columns::to_arrow_schema;
 use arrow::datatypes::{Schema as ArrowSchema, SchemaRef as ArrowSchemaRef};
 use iceberg::spec::{
     ManifestEntry, ManifestFile, Schema, SchemaRef, Snapshot, SnapshotRef, SnapshotReference,

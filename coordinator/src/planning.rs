@@ -1,6 +1,6 @@
 //! From a parsed query to a physical plan that can run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::execution::{SessionState, TaskContext};
@@ -12,7 +12,7 @@ use tarn_catalog::TableName;
 use tarn_cluster::QueryContext;
 use tarn_planner::statement::{
     DatabaseName, ObjectPath, OutputNames, Query, SessionValue, SessionValues, VariableScope,
-    configure_sql, rewrite_query,
+    configure_sql, names_row_lineage, rewrite_query,
 };
 use tarn_planner::{QueryCatalogs, SessionOptions, TableNames, iceberg_scans, session_builder};
 use url::Url;
@@ -111,6 +111,9 @@ impl StatementContext {
             Arc::clone(&self.engine.parts().stores),
             Arc::new(SystemSchemas::new(self.clone())),
         );
+        if names_row_lineage(query) {
+            catalogs.offer_row_lineage();
+        }
         let state = self.state(&catalogs, dispatch, &[])?;
         let names = TableNames {
             catalogs: &catalogs,
@@ -148,32 +151,38 @@ impl StatementContext {
         Ok(DfStatement::Statement(Box::new(ast)))
     }
 
-    /// Columns of the query's tables that are not in lower case, by their lower-case names. A name
-    /// that two tables spell differently stays in lower case.
+    /// Columns of the query's tables that are not in lower case, by their lower-case names.
     async fn spellings(
         &self,
         statement: &DfStatement,
         state: &SessionState,
-    ) -> Result<HashMap<String, Option<String>>> {
-        let mut spellings: HashMap<String, Option<String>> = HashMap::new();
+    ) -> Result<HashMap<String, Spelling>> {
+        let mut spellings: HashMap<String, Spelling> = HashMap::new();
         for reference in state.resolve_table_references(statement)? {
             let name = reference.table().to_owned();
             let Some(table) = state.schema_for_ref(reference)?.table(&name).await? else {
                 continue;
             };
-            for field in table.schema().fields() {
+            let schema = table.schema();
+            let mut of_table: HashMap<String, Vec<&String>> = HashMap::new();
+            for field in schema.fields() {
                 let lower = field.name().to_lowercase();
-                if lower == *field.name() {
-                    continue;
-                }
+                of_table.entry(lower).or_default().push(field.name());
+            }
+            for (lower, names) in of_table {
+                let spelling = match names.as_slice() {
+                    [name] if **name == lower => continue,
+                    [name] => Spelling::Always((*name).clone()),
+                    names => Spelling::AsWritten(names.iter().map(|n| (*n).clone()).collect()),
+                };
                 spellings
                     .entry(lower)
                     .and_modify(|known| {
-                        if known.as_ref() != Some(field.name()) {
-                            *known = None;
+                        if *known != spelling {
+                            *known = Spelling::Lower;
                         }
                     })
-                    .or_insert_with(|| Some(field.name().clone()));
+                    .or_insert(spelling);
             }
         }
         Ok(spellings)
@@ -347,10 +356,21 @@ impl SessionValues for StatementContext {
     }
 }
 
+/// How the tables of one query spell a column.
+#[derive(Debug, PartialEq)]
+enum Spelling {
+    /// Like this, in every table that has it.
+    Always(String),
+    /// Names of one table that differ in case only: only the name as it is means a column.
+    AsWritten(HashSet<String>),
+    /// Two tables spell it differently.
+    Lower,
+}
+
 /// A session that also knows how the tables of one query spell their columns.
 struct Spelled<'a> {
     context: &'a StatementContext,
-    spellings: HashMap<String, Option<String>>,
+    spellings: HashMap<String, Spelling>,
 }
 
 impl SessionValues for Spelled<'_> {
@@ -386,7 +406,11 @@ impl SessionValues for Spelled<'_> {
         self.context.engine_version()
     }
 
-    fn column_spelling(&self, lower_case: &str) -> Option<String> {
-        self.spellings.get(lower_case).cloned().flatten()
+    fn column_spelling(&self, name: &str) -> Option<String> {
+        match self.spellings.get(&name.to_lowercase())? {
+            Spelling::Always(spelling) => Some(spelling.clone()),
+            Spelling::AsWritten(names) => names.get(name).cloned(),
+            Spelling::Lower => None,
+        }
     }
 }

@@ -9,13 +9,15 @@
 //! | decimal(p, s) | decimal(p,s) |
 //! | date, time | date, time(6) |
 //! | timestamp, timestamptz | datetime(6), timestamp(6) |
+//! | timestamp_ns, timestamptz_ns | varchar(29), since MySQL's types have no nanoseconds |
 //! | string | varchar(65535) |
 //! | uuid | char(36) |
 //! | fixed(n), binary | binary(n), longblob |
-//! | struct, list, map | json |
+//! | struct, list, map, variant | json |
 
-use datafusion::arrow::datatypes::DataType;
-use iceberg::spec::{PrimitiveType, Type};
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use iceberg::spec::{NestedField, PrimitiveType, Type};
+use tarn_catalog::NewerType;
 
 /// Characters a `varchar` column says it holds. Iceberg strings have no limit; this is the longest
 /// that MySQL's own `varchar` can declare.
@@ -101,6 +103,14 @@ impl MysqlType {
     }
 
     /// The type of a column of an Iceberg table.
+    pub fn from_field(column: &NestedField) -> Self {
+        match NewerType::of(column) {
+            Some(NewerType::Variant) => Self::plain("json"),
+            _ => Self::from_iceberg(&column.field_type),
+        }
+    }
+
+    /// The type of values of an Iceberg type.
     pub fn from_iceberg(column: &Type) -> Self {
         let Type::Primitive(primitive) = column else {
             return Self::plain("json");
@@ -116,8 +126,9 @@ impl MysqlType {
             }
             PrimitiveType::Date => Self::plain("date"),
             PrimitiveType::Time => Self::time("time"),
-            PrimitiveType::Timestamp | PrimitiveType::TimestampNs => Self::time("datetime"),
-            PrimitiveType::Timestamptz | PrimitiveType::TimestamptzNs => Self::time("timestamp"),
+            PrimitiveType::Timestamp => Self::time("datetime"),
+            PrimitiveType::Timestamptz => Self::time("timestamp"),
+            PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs => Self::nanoseconds(),
             PrimitiveType::String => Self::text("varchar", VARCHAR_CHARACTERS),
             PrimitiveType::Uuid => Self::text("char", 36),
             PrimitiveType::Fixed(length) => {
@@ -152,6 +163,7 @@ impl MysqlType {
             | DataType::Time64(_)
             | DataType::Duration(_)
             | DataType::Interval(_) => Self::time("time"),
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => Self::nanoseconds(),
             DataType::Timestamp(_, None) => Self::time("datetime"),
             DataType::Timestamp(_, Some(_)) => Self::time("timestamp"),
             DataType::FixedSizeBinary(length) => {
@@ -173,6 +185,11 @@ impl MysqlType {
             | DataType::Map(_, _)
             | DataType::Union(_, _) => Self::plain("json"),
         }
+    }
+
+    /// `2020-02-29 12:34:56.123456789`
+    fn nanoseconds() -> Self {
+        Self::text("varchar", 29)
     }
 
     fn boolean() -> Self {

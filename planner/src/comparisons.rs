@@ -4,6 +4,20 @@
 //! |---|---|---|---|
 //! | FLOAT, DOUBLE | DECIMAL, as `1.5` is | DOUBLE, as in MySQL | DECIMAL(30, 15), which holds no 1e16 and no 1e-16 |
 //! | TIMESTAMP | a text | the TIMESTAMP's type | nanoseconds, which end in 2262 |
+//! | TIMESTAMP | DATE | the TIMESTAMP's type | the same |
+//! | TIME of a column | TIME, as `TIME '12:00:00'` is | the column's type | an error |
+//! | UUID | a text | UUID | an error |
+//!
+//! The last three are made alike as early as SQL is planned, since DataFusion looks at the types of operators then
+//! ([`AlikeOperators`]); in lists, which it looks at later, by a rule ([`AlikeLists`]). Zeros of both signs are one
+//! ([`EqualZeros`]).
+
+mod alike;
+mod plan_expressions;
+mod zeros;
+
+pub(crate) use alike::{AlikeLists, AlikeOperators};
+pub(crate) use zeros::EqualZeros;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;

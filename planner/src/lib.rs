@@ -43,5 +43,7 @@ pub use progress::{ProgressSnapshot, QueryProgress};
 pub use provider::{
     IcebergTable, NoVirtualSchemas, QueryCatalogs, TableNames, VirtualSchemas, time_in_zone,
 };
-pub use scan::{ScanCodec, ScanRef, ScanStores, finish_scan_reports, iceberg_scans};
+pub use scan::{
+    ROW_LINEAGE_COLUMNS, ScanCodec, ScanRef, ScanStores, finish_scan_reports, iceberg_scans,
+};
 pub use session::{QueryId, SessionOptions, session_builder, session_config};

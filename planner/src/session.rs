@@ -6,12 +6,12 @@ use std::sync::Arc;
 use datafusion::config::Dialect;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::optimizer::Analyzer;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::SessionConfig;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::comparisons::Comparisons;
+use crate::comparisons::{AlikeLists, AlikeOperators, Comparisons, EqualZeros};
 use crate::memory::query_runtime;
 use crate::progress::QueryProgress;
 use crate::provider::QueryCatalogs;
@@ -138,13 +138,21 @@ pub fn session_builder(
     let functions = builder.scalar_functions().get_or_insert_default();
     // Later ones replace earlier ones of the same name, so MySQL's meaning wins.
     functions.extend(crate::functions::scalar_functions());
-    builder
-        .analyzer()
-        .get_or_insert_with(Analyzer::new)
-        .add_function_rewrite(Arc::new(Comparisons));
     let aggregates = builder.aggregate_functions().get_or_insert_default();
     aggregates.extend(crate::functions::aggregate_functions());
+    let mut analyzer = Analyzer::with_rules(analyzer_rules());
+    analyzer.add_function_rewrite(Arc::new(Comparisons));
+    *builder.analyzer() = Some(analyzer);
     let planners = builder.expr_planners().get_or_insert_default();
     planners.extend(crate::functions::expr_planners());
+    planners.push(Arc::new(AlikeOperators));
     Ok(builder)
+}
+
+/// DataFusion's rules, and what compares otherwise than they would.
+fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    let mut rules = Analyzer::new().rules;
+    rules.insert(0, Arc::new(AlikeLists));
+    rules.push(Arc::new(EqualZeros));
+    rules
 }

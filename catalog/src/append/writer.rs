@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
-use iceberg::spec::{Struct, TableMetadata};
+use iceberg::spec::{FormatVersion, Struct, TableMetadata};
 use tokio::sync::Semaphore;
 
 use super::commit::{Target, check_written, commit};
@@ -19,11 +19,11 @@ use super::properties::{FileLayout, WriteOptions};
 use crate::backend::StagedTable;
 use crate::catalog::Catalog;
 use crate::error::{CatalogError, Result};
+use crate::extension_columns::to_arrow_schema;
 use crate::name::TableName;
 use crate::pinned::PinnedTable;
 use crate::purge::remove_empty_directories;
 use crate::storage::{TableStorage, delete_files};
-use crate::uuid_columns::to_arrow_schema;
 
 /// Rows gathered before they are split by partition, so that the parts are not tiny.
 const SPLIT_ROWS: usize = 64 * 1024;
@@ -85,6 +85,14 @@ impl AppendWriter {
         let name = table.name().clone();
         let storage = table.storage().clone();
         let metadata = table.metadata().clone();
+        // Version 3 asks a writer for row ids, and its newer types do not survive being written back.
+        if metadata.format_version() > FormatVersion::V2 {
+            return Err(CatalogError::Unsupported {
+                table: name,
+                feature: "version 3 of the Iceberg table format, which is read but not written"
+                    .to_string(),
+            });
+        }
         Self::new(
             catalog,
             Target::Table(table),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use tarn_catalog::{Catalog, PinnedTable};
+use tarn_catalog::{Catalog, PinnedTable, field_comment};
 
 use super::definition::Definition;
 use super::schemas::{databases_of, definitions, is_system_database};
@@ -162,9 +162,9 @@ pub(crate) fn iceberg_columns(table: &PinnedTable) -> Vec<ListedColumn> {
         .iter()
         .map(|field| ListedColumn {
             name: field.name.clone(),
-            mysql_type: MysqlType::from_iceberg(&field.field_type),
+            mysql_type: MysqlType::from_field(field),
             nullable: !field.required,
-            comment: field.doc.clone().unwrap_or_default(),
+            comment: field_comment(field).to_owned(),
         })
         .collect()
 }

@@ -1,9 +1,10 @@
 //! The MySQL column of each Arrow type.
 
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, TimeUnit};
 
+use super::nanoseconds::NANOSECOND_CHARACTERS;
 use super::temporal::decimals;
-use super::value::{ValueError, is_uuid};
+use super::value::{ValueError, is_json, is_uuid};
 use crate::wire::column::{BINARY, ColumnDefinition, ColumnType, DECIMALS_VARY, UTF8MB4, flags};
 
 /// Bytes that a string of no known length may take, as a column is told: VARCHAR(65535) in utf8mb4.
@@ -116,10 +117,15 @@ impl Kind {
             | D::Decimal128(precision, scale)
             | D::Decimal256(precision, scale) => Self::decimal(*precision, *scale),
             D::Date32 | D::Date64 => Self::binary(C::Date, 10),
+            D::Timestamp(TimeUnit::Nanosecond, _) => Self::text(NANOSECOND_CHARACTERS * 4),
             D::Timestamp(unit, None) => Self::with_fraction(C::DateTime, 19, decimals(*unit)),
             D::Timestamp(unit, Some(_)) => Self::with_fraction(C::Timestamp, 19, decimals(*unit)),
             D::Time32(unit) | D::Time64(unit) => Self::with_fraction(C::Time, 10, decimals(*unit)),
             D::Duration(_) | D::Interval(_) => Self::text(255 * 4),
+            D::Utf8 | D::Utf8View if is_json(field) => Self {
+                column_type: C::Json,
+                ..Self::text(u32::MAX)
+            },
             D::Utf8 | D::LargeUtf8 | D::Utf8View => Self::text(TEXT_LENGTH),
             D::Binary | D::LargeBinary | D::BinaryView => Self {
                 flags: flags::BINARY | flags::BLOB,
@@ -156,7 +162,7 @@ impl Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::datatypes::{Fields, TimeUnit};
+    use arrow::datatypes::Fields;
     use std::sync::Arc;
 
     #[test]
@@ -182,10 +188,10 @@ mod tests {
             ),
             (
                 DataType::Timestamp(TimeUnit::Nanosecond, utc),
-                C::Timestamp,
-                BINARY,
-                26,
-                6,
+                C::VarString,
+                UTF8MB4,
+                116,
+                0,
             ),
             (
                 DataType::Timestamp(TimeUnit::Second, None),

@@ -5,6 +5,7 @@ mod digits;
 mod encoder;
 mod indirect;
 mod json;
+mod nanoseconds;
 mod number;
 mod string;
 mod temporal;

@@ -1,6 +1,8 @@
 //! Text, bytes, UUIDs, and what is shown as text because MySQL has no type for it.
 
-use arrow::array::{Array, ArrayAccessor, ArrayRef, FixedSizeBinaryArray};
+use arrow::array::{
+    Array, ArrayAccessor, ArrayRef, AsArray, FixedSizeBinaryArray, StringArray, StringViewArray,
+};
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, DurationFormat, FormatOptions};
 
@@ -36,6 +38,36 @@ impl<'a, A: ArrayAccessor<Item = &'a str> + Send> ValueWriter for TextWriter<A> 
     fn json(&self, row: usize, out: &mut Vec<u8>) -> Written {
         put_json_string(out, self.0.value(row));
         Ok(())
+    }
+}
+
+/// Text that is JSON, which inside other JSON stands as it is.
+pub(super) enum JsonTextWriter<'a> {
+    Text(&'a StringArray),
+    View(&'a StringViewArray),
+}
+
+impl<'a> JsonTextWriter<'a> {
+    pub fn new(array: &'a ArrayRef) -> Self {
+        match array.as_string_opt::<i32>() {
+            Some(text) => Self::Text(text),
+            None => Self::View(array.as_string_view()),
+        }
+    }
+}
+
+impl ValueWriter for JsonTextWriter<'_> {
+    fn text(&self, row: usize, out: &mut Vec<u8>) -> Written {
+        let text = match self {
+            Self::Text(array) => array.value(row),
+            Self::View(array) => array.value(row),
+        };
+        out.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+
+    fn json(&self, row: usize, out: &mut Vec<u8>) -> Written {
+        self.text(row, out)
     }
 }
 

@@ -4,14 +4,15 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{
     DataType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
     Field, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    TimeUnit, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use thiserror::Error;
 
 use super::indirect::{DictionaryWriter, RunWriter};
 use super::json::JsonWriter;
+use super::nanoseconds::NanosecondWriter;
 use super::number::{BoolWriter, DecimalWriter, FloatWriter, IntegerWriter, WideDecimalWriter};
-use super::string::{BytesWriter, DisplayWriter, TextWriter, UuidWriter};
+use super::string::{BytesWriter, DisplayWriter, JsonTextWriter, TextWriter, UuidWriter};
 use super::temporal::{DateWriter, TimeWriter, TimestampWriter};
 use crate::wire::lenenc;
 
@@ -55,6 +56,18 @@ pub(crate) trait ValueWriter: Send {
 /// The metadata key and value by which Arrow marks 16 bytes as a UUID.
 const EXTENSION_NAME: &str = "ARROW:extension:name";
 const UUID_EXTENSION: &str = "arrow.uuid";
+
+/// The same for text that is JSON.
+const JSON_EXTENSION: &str = "arrow.json";
+
+/// Whether a field holds JSON.
+pub(super) fn is_json(field: &Field) -> bool {
+    matches!(field.data_type(), DataType::Utf8 | DataType::Utf8View)
+        && field
+            .metadata()
+            .get(EXTENSION_NAME)
+            .is_some_and(|name| name == JSON_EXTENSION)
+}
 
 /// Whether a field holds UUIDs.
 pub(super) fn is_uuid(field: &Field) -> bool {
@@ -103,9 +116,11 @@ pub(super) fn value_writer<'a>(
         )),
         D::Date32 => Box::new(DateWriter::days(array.as_primitive::<Date32Type>())),
         D::Date64 => Box::new(DateWriter::milliseconds(array.as_primitive::<Date64Type>())),
+        D::Timestamp(TimeUnit::Nanosecond, _) => Box::new(NanosecondWriter(array.as_primitive())),
         D::Timestamp(unit, _) => Box::new(TimestampWriter::new(array, *unit)?),
         D::Time32(unit) | D::Time64(unit) => Box::new(TimeWriter::new(array, *unit)?),
         D::Duration(_) | D::Interval(_) => Box::new(DisplayWriter::new(array)?),
+        D::Utf8 | D::Utf8View if is_json(field) => Box::new(JsonTextWriter::new(array)),
         D::Utf8 => Box::new(TextWriter(array.as_string::<i32>())),
         D::LargeUtf8 => Box::new(TextWriter(array.as_string::<i64>())),
         D::Utf8View => Box::new(TextWriter(array.as_string_view())),

@@ -93,7 +93,10 @@ async fn parquet_rows(
     let parquet = parquet.with_batch_size(BATCH_ROWS);
     let constants = file.extensions.get::<FileConstants>().cloned();
     let config = FileScanConfigBuilder::new(url, Arc::clone(&parquet))
-        .with_expr_adapter(Some(Arc::new(ColumnAdapterFactory { constants })))
+        .with_expr_adapter(Some(Arc::new(ColumnAdapterFactory {
+            columns: Arc::clone(columns),
+            constants,
+        })))
         .build();
     let morselizer = parquet.create_morselizer(store, &config, 0)?;
     let streams = open(morselizer.plan_file(file)?).await?;

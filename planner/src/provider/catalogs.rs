@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
@@ -37,6 +38,8 @@ pub struct QueryCatalogs {
     tables: Mutex<HashMap<VersionedTable, Slot<Arc<IcebergTable>>>>,
     /// By the names that they are planned under.
     selected: Mutex<HashMap<TableName, SelectedTable>>,
+    /// Whether the query names columns of row lineage.
+    row_lineage: AtomicBool,
     this: Weak<QueryCatalogs>,
 }
 
@@ -54,8 +57,15 @@ impl QueryCatalogs {
             pinned: Mutex::default(),
             tables: Mutex::default(),
             selected: Mutex::default(),
+            row_lineage: AtomicBool::new(false),
             this: this.clone(),
         })
+    }
+
+    /// Gives tables that are resolved from now on the columns of
+    /// [`ROW_LINEAGE_COLUMNS`](crate::ROW_LINEAGE_COLUMNS), if they have them.
+    pub fn offer_row_lineage(&self) {
+        self.row_lineage.store(true, Ordering::Relaxed);
     }
 
     /// The scans that were planned so far, table by table: with those that are in no plan because metadata answers
@@ -99,7 +109,8 @@ impl QueryCatalogs {
         let table = slot
             .get_or_try_init(|| async {
                 let pinned = Box::pin(self.pin(name)).await?.version(version)?;
-                IcebergTable::open(pinned, Arc::clone(&self.stores))
+                let row_lineage = self.row_lineage.load(Ordering::Relaxed);
+                IcebergTable::open(pinned, Arc::clone(&self.stores), row_lineage)
                     .await
                     .map(Arc::new)
             })

@@ -18,7 +18,7 @@ use tarn_catalog::{CatalogError, PinnedTable};
 use super::scan_plan::ScanPlan;
 use crate::error::catalog_error;
 use crate::prune::{TableLayout, is_evaluated_by_partition};
-use crate::scan::{ScanStores, TableColumns};
+use crate::scan::{ScanStores, TableColumns, with_row_lineage};
 
 /// One table at one snapshot.
 #[derive(Debug)]
@@ -32,16 +32,24 @@ pub struct IcebergTable {
 }
 
 impl IcebergTable {
-    /// The table, with the list of its manifests read.
+    /// The table, with the list of its manifests read, and the columns of row lineage if they are asked for and it has
+    /// them.
     ///
     /// A table that this version cannot read is refused when it is scanned, so that it can still be described.
-    pub async fn open(pinned: PinnedTable, stores: Arc<ScanStores>) -> Result<Self, CatalogError> {
+    pub async fn open(
+        pinned: PinnedTable,
+        stores: Arc<ScanStores>,
+        row_lineage: bool,
+    ) -> Result<Self, CatalogError> {
         let internal =
             |e: iceberg::Error| CatalogError::Internal(format!("table '{}': {e}", pinned.name()));
         let manifests = pinned.manifests().await?;
-        let layout = TableLayout::new(&pinned).map_err(internal)?;
-        let columns =
-            TableColumns::new(pinned.schema(), name_mapping(&pinned)?).map_err(internal)?;
+        let schema = match row_lineage && pinned.metadata().format_version() >= FormatVersion::V3 {
+            true => Arc::new(with_row_lineage(&pinned.schema()).map_err(internal)?),
+            false => pinned.schema(),
+        };
+        let layout = TableLayout::new(&pinned, &schema).map_err(internal)?;
+        let columns = TableColumns::new(schema, name_mapping(&pinned)?).map_err(internal)?;
         Ok(Self {
             manifests,
             layout,
@@ -74,6 +82,10 @@ impl IcebergTable {
         &self.columns
     }
 
+    pub(super) fn has_row_lineage(&self) -> bool {
+        self.columns.has_positions()
+    }
+
     pub(super) fn stores(&self) -> &Arc<ScanStores> {
         &self.stores
     }
@@ -82,19 +94,6 @@ impl IcebergTable {
         CatalogError::Unsupported {
             table: self.pinned.name().clone(),
             feature: feature.into(),
-        }
-    }
-
-    /// Refuses what the table's schema alone shows is not read here.
-    fn check_readable(&self) -> Result<(), CatalogError> {
-        let schema = self.pinned.schema();
-        let defaults = schema
-            .field_id_to_fields()
-            .values()
-            .any(|field| field.initial_default.is_some());
-        match defaults {
-            true => Err(self.unsupported("initial default values of columns")),
-            false => Ok(()),
         }
     }
 
@@ -175,7 +174,6 @@ impl TableProvider for IcebergTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.check_readable().map_err(catalog_error)?;
         ScanPlan {
             table: self,
             projection,

@@ -35,7 +35,7 @@ use crate::prune::{
     ColumnBounds, PartitionColumn, PruneFilter, TableLayout, column_bounds, identity_columns,
     partition_constant, prune_manifests, unqualified,
 };
-use crate::scan::{FileConstants, IcebergSource, ScanTable, data_file};
+use crate::scan::{FileConstants, IcebergSource, ScanTable, data_file, inherited};
 use crate::statistics::{KeptFiles, file_statistics, scan_statistics};
 
 /// Manifests that one scan reads at the same time.
@@ -221,7 +221,11 @@ impl ScanPlan<'_> {
                     file.statistics =
                         Some(Arc::new(file_statistics(manifest, index, &bounds, layout)));
                 }
-                if let Some(set) = constants.of_file(data, &identity, layout) {
+                let lineage = self.table.has_row_lineage().then(|| {
+                    let entry = &manifest.entries[index];
+                    inherited(manifest.first_row_id(index), entry.sequence_number())
+                });
+                if let Some(set) = constants.of_file(data, &identity, layout, lineage) {
                     file = file.with_extension(set);
                 }
                 if let Some(rows) = kept.deletes.get(&index) {
@@ -238,6 +242,9 @@ impl ScanPlan<'_> {
         let feature = match (file.content_type(), file.file_format()) {
             (DataContentType::Data, DataFileFormat::Parquet) => return Ok(None),
             (DataContentType::Data, format) => match FileFormat::of_data_file(format) {
+                Some(_) if self.table.has_row_lineage() => {
+                    format!("row lineage of files of format {format:?}")
+                }
                 Some(format) => return Ok(Some(format)),
                 None => format!("data files of format {format:?}"),
             },
@@ -361,6 +368,7 @@ impl PartitionConstants {
         file: &DataFile,
         identity: &[(usize, PartitionColumn)],
         layout: &TableLayout,
+        lineage: Option<[(String, ScalarValue); 2]>,
     ) -> Option<FileConstants> {
         let values: Vec<(usize, ScalarValue)> = identity
             .iter()
@@ -370,15 +378,19 @@ impl PartitionConstants {
                 Some((*index, value))
             })
             .collect();
+        let named = values
+            .iter()
+            .map(|(index, value)| (layout.schema.field(*index).name().clone(), value.clone()));
+        if let Some(lineage) = lineage {
+            // No two files have the same.
+            return Some(FileConstants(Arc::new(named.chain(lineage).collect())));
+        }
         if values.is_empty() {
             return None;
         }
         if let Some(known) = self.sets.get(&values) {
             return Some(known.clone());
         }
-        let named = values
-            .iter()
-            .map(|(index, value)| (layout.schema.field(*index).name().clone(), value.clone()));
         let set = FileConstants(Arc::new(named.collect()));
         self.sets.insert(values, set.clone());
         Some(set)

@@ -9,13 +9,13 @@ use arrow::compute::nullif;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use datafusion::scalar::ScalarValue;
-use iceberg::spec::{Datum, Literal, PrimitiveLiteral, PrimitiveType, Transform};
-use iceberg::transform::create_transform_function;
+use iceberg::spec::{Datum, Literal, PrimitiveLiteral, Transform};
 use tarn_catalog::DecodedManifest;
 
 use super::partition_layout::{PartitionColumn, TableColumn};
 use super::transform_bounds;
-use super::values::{above_zeros, below_zeros, datum, scalar};
+use super::values::{above_zeros, below_zeros, scalar};
+use crate::scan::is_row_lineage;
 
 /// Bounds and null counts of one column, for each file of a manifest or each manifest of a list.
 #[derive(Debug)]
@@ -31,16 +31,6 @@ pub(crate) struct ColumnBounds {
     pub max: ArrayRef,
     /// `min` and `max` are values of the column, for certain: its partition values.
     pub exact: bool,
-    /// Bucket numbers, where a partition field has them.
-    buckets: Vec<Buckets>,
-}
-
-/// The values of a `bucket(n)` partition field.
-#[derive(Debug)]
-struct Buckets {
-    transform: Transform,
-    source: PrimitiveType,
-    numbers: Vec<Option<i32>>,
 }
 
 /// One row of [`ColumnBounds`] in the making.
@@ -94,11 +84,30 @@ fn narrow_one(known: &mut Option<ScalarValue>, other: Option<ScalarValue>, tight
 /// The bounds of a column in a manifest's files; derived once and kept with the decoded manifest.
 pub(crate) fn column_bounds(manifest: &DecodedManifest, column: &TableColumn) -> Arc<ColumnBounds> {
     // A column that was promoted since has other arrays.
-    let key = format!("bounds:{}:{}", column.field_id, column.arrow);
+    let kind = match (&column.bucket, column.numbers) {
+        (Some(bucket), _) => bucket.to_string(),
+        (None, true) => "numbers".to_owned(),
+        (None, false) => "bounds".to_owned(),
+    };
+    let key = format!("{kind}:{}:{}", column.field_id, column.arrow);
     manifest.memo(&key, |manifest| derive(manifest, column))
 }
 
 fn derive(manifest: &DecodedManifest, column: &TableColumn) -> ColumnBounds {
+    if column.bucket.is_some() {
+        let rows: Vec<Bounds> = manifest
+            .entries
+            .iter()
+            .map(|entry| {
+                let field = column.buckets_field(manifest.partition_spec_id);
+                let file = entry.data_file();
+                let value =
+                    field.and_then(|f| partition_value(file.partition().fields().get(f.position)));
+                bucket_bounds(value, file.record_count())
+            })
+            .collect();
+        return ColumnBounds::of_rows(&rows, &column.arrow);
+    }
     let partitions = column.partitions_of(manifest.partition_spec_id);
     // One partition may hold zeros of both signs, and several NaNs.
     let identity = column
@@ -106,26 +115,27 @@ fn derive(manifest: &DecodedManifest, column: &TableColumn) -> ColumnBounds {
         .filter(|_| !matches!(column.arrow, DataType::Float32 | DataType::Float64));
     let mut all = Vec::with_capacity(manifest.entries.len());
     let mut raw = Vec::with_capacity(manifest.entries.len());
-    let mut buckets: Vec<Buckets> = partitions
-        .iter()
-        .filter(|field| matches!(field.transform, Transform::Bucket(_)))
-        .map(|field| Buckets {
-            transform: field.transform,
-            source: field.source.clone(),
-            numbers: Vec::new(),
-        })
-        .collect();
     for entry in &manifest.entries {
         let file = entry.data_file();
         let id = column.field_id;
+        if is_row_lineage(id) {
+            all.push(Bounds::default());
+            raw.push(Bounds::default());
+            continue;
+        }
         let mut bounds = Bounds {
             nulls: file.null_value_counts().get(&id).copied(),
             ..Bounds::default()
         };
+        let nans = file.nan_value_counts().get(&id).copied();
+        if column.numbers {
+            bounds.nulls = bounds.nulls.and_then(|nulls| nulls.checked_add(nans?));
+        }
         // NaN is no bound, yet larger than all numbers in SQL: bounds of a column that may hold it hold for less
         // than all of its values.
         let may_be_nan = matches!(column.arrow, DataType::Float32 | DataType::Float64)
-            && file.nan_value_counts().get(&id) != Some(&0);
+            && !column.numbers
+            && nans != Some(0);
         if !may_be_nan {
             let of = |datum: Option<&Datum>| {
                 datum.and_then(|d| scalar(d.literal(), d.data_type(), &column.arrow))
@@ -137,17 +147,10 @@ fn derive(manifest: &DecodedManifest, column: &TableColumn) -> ColumnBounds {
         }
         bounds.drop_inverted();
         let mut known = bounds.clone();
-        let mut bucket = buckets.iter_mut();
         for field in partitions {
             let value = partition_value(file.partition().fields().get(field.position));
             let Some(value) = value else { continue };
-            narrow_by_partition(
-                &mut bounds,
-                field,
-                value,
-                &column.arrow,
-                file.record_count(),
-            );
+            narrow_by_partition(&mut bounds, field, value, column, file.record_count());
             if field.transform == Transform::Identity {
                 let exact = value.and_then(|v| scalar(v, &field.source, &column.arrow));
                 if exact.is_some() {
@@ -155,21 +158,11 @@ fn derive(manifest: &DecodedManifest, column: &TableColumn) -> ColumnBounds {
                 }
                 known.nulls = known.nulls.or(bounds.nulls);
             }
-            if matches!(field.transform, Transform::Bucket(_))
-                && let Some(bucket) = bucket.next()
-            {
-                bucket.numbers.push(match value {
-                    Some(PrimitiveLiteral::Int(number)) => Some(*number),
-                    _ => None,
-                });
-            }
         }
         bounds.drop_inverted();
         all.push(bounds);
         raw.push(known);
     }
-    // A value that could not be looked at leaves its column short: such buckets are not used.
-    buckets.retain(|buckets| buckets.numbers.len() == manifest.entries.len());
     let null_counts: UInt64Array = raw
         .iter()
         .zip(&all)
@@ -182,7 +175,26 @@ fn derive(manifest: &DecodedManifest, column: &TableColumn) -> ColumnBounds {
         min: array(raw.iter().map(|b| b.lower.as_ref()), &column.arrow),
         max: array(raw.iter().map(|b| b.upper.as_ref()), &column.arrow),
         exact: identity.is_some(),
-        buckets,
+    }
+}
+
+/// What the number of a file's bucket says.
+fn bucket_bounds(value: Option<Option<&PrimitiveLiteral>>, rows: u64) -> Bounds {
+    match value {
+        // The bucket of null is null, and that of all else is not.
+        Some(None) => Bounds {
+            nulls: Some(rows),
+            ..Bounds::default()
+        },
+        Some(Some(PrimitiveLiteral::Int(number))) => {
+            let number = Some(ScalarValue::Int32(Some(*number)));
+            Bounds {
+                lower: number.clone(),
+                upper: number,
+                nulls: Some(0),
+            }
+        }
+        _ => Bounds::default(),
     }
 }
 
@@ -199,15 +211,18 @@ fn narrow_by_partition(
     bounds: &mut Bounds,
     field: &PartitionColumn,
     value: Option<&PrimitiveLiteral>,
-    arrow: &DataType,
+    column: &TableColumn,
     rows: u64,
 ) {
+    let arrow = &column.arrow;
     if matches!(field.transform, Transform::Void | Transform::Unknown) {
         return;
     }
     match value {
         // Every known transform gives null for null, and for nothing else.
         None => bounds.nulls = Some(rows),
+        // Other transforms than identity do not take floats.
+        Some(value) if column.numbers && value.is_nan() => bounds.nulls = Some(rows),
         Some(value) => {
             bounds.nulls = Some(0);
             let of = |v: Option<PrimitiveLiteral>| v.and_then(|v| scalar(&v, &field.source, arrow));
@@ -257,7 +272,6 @@ impl ColumnBounds {
             upper,
             null_counts: Arc::new(null_counts),
             exact: false,
-            buckets: Vec::new(),
         }
     }
 
@@ -272,28 +286,16 @@ impl ColumnBounds {
             min: only(&self.min)?,
             max: only(&self.max)?,
             exact: self.exact,
-            buckets: Vec::new(),
         })
     }
 
     /// For each file: `false` if none of `values` is in it, null if that is unknown.
     pub(crate) fn contained(&self, values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
-        let by_bounds = self.outside_bounds(values);
-        let by_bucket: Vec<Vec<bool>> = self
-            .buckets
-            .iter()
-            .filter_map(|buckets| buckets.without(values))
-            .collect();
-        if by_bounds.is_none() && by_bucket.is_empty() {
-            return None;
-        }
+        let outside = self.outside_bounds(values)?;
         Some(
-            (0..self.lower.len())
-                .map(|i| {
-                    let out = by_bounds.as_ref().is_some_and(|out| out[i])
-                        || by_bucket.iter().any(|out| out[i]);
-                    out.then_some(false)
-                })
+            outside
+                .into_iter()
+                .map(|out| out.then_some(false))
                 .collect(),
         )
     }
@@ -322,31 +324,6 @@ impl ColumnBounds {
                 .is_some_and(|upper| smallest.partial_cmp(&upper) == Some(Ordering::Greater))
         });
         Some(out.collect())
-    }
-}
-
-impl Buckets {
-    /// Which files are of other buckets than all of the values. `None` if a value's bucket cannot be told.
-    fn without(&self, values: &HashSet<ScalarValue>) -> Option<Vec<bool>> {
-        let hash = create_transform_function(&self.transform).ok()?;
-        let mut wanted = HashSet::new();
-        for value in values.iter().filter(|value| !value.is_null()) {
-            match hash
-                .transform_literal(&datum(value, &self.source)?)
-                .ok()??
-                .literal()
-            {
-                PrimitiveLiteral::Int(number) => wanted.insert(*number),
-                _ => return None,
-            };
-        }
-        // Files whose bucket is null hold nulls only, which equal nothing.
-        Some(
-            self.numbers
-                .iter()
-                .map(|number| number.is_none_or(|number| !wanted.contains(&number)))
-                .collect(),
-        )
     }
 }
 

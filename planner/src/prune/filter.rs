@@ -9,23 +9,27 @@ use datafusion::common::{Column, DFSchema};
 use datafusion::error::Result;
 use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::Expr;
-use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::utils::{split_conjunction, split_conjunction_owned};
 use datafusion::physical_expr::{PhysicalExpr, conjunction, create_physical_expr};
 use datafusion::physical_optimizer::pruning::PruningPredicate;
 use datafusion::scalar::ScalarValue;
 use tarn_catalog::DecodedManifest;
 
+use super::buckets::with_buckets;
 use super::column_bounds::{BoundsByName, column_bounds};
 use super::exact::{PartitionFilter, is_evaluated_by_partition};
-use super::partition_layout::TableLayout;
+use super::numbers::with_numbers;
+use super::partition_layout::{TableLayout, nested_name};
 use super::prunable::prunable;
 
 /// The filters of one scan.
 pub(crate) struct PruneFilter {
     /// `None` if it can rule nothing out.
     predicate: Option<PruningPredicate>,
-    /// Columns that the predicate names.
+    /// Columns that the filters name.
     columns: BTreeSet<String>,
+    /// Columns, and fields inside of them, that the predicate names.
+    bounded: BTreeSet<String>,
     /// Conjuncts that can be evaluated on partition values, where a manifest's spec has those as they are.
     by_partition: Vec<PartitionFilter>,
 }
@@ -36,10 +40,12 @@ impl PruneFilter {
         layout: &TableLayout,
         props: &ExecutionProps,
     ) -> Result<Self> {
-        let df_schema = DFSchema::try_from(Arc::clone(&layout.schema))?;
+        let df_schema = DFSchema::try_from(Arc::clone(&layout.prune_schema))?;
         let mut physical: Vec<Arc<dyn PhysicalExpr>> = Vec::new();
         let mut by_partition = Vec::new();
         let mut columns = BTreeSet::new();
+        let mut bounded = BTreeSet::new();
+        let mut plain = Vec::new();
         for filter in filters.iter().flat_map(split_conjunction) {
             let filter = unqualified(filter.clone())?;
             let names: BTreeSet<String> = filter
@@ -52,13 +58,20 @@ impl PruneFilter {
                 by_partition.push(PartitionFilter::new(expr, &names, layout)?);
             }
             columns.extend(names);
-            physical.push(create_physical_expr(&prunable(filter)?, &df_schema, props)?);
+            plain.push(nested_columns(filter, layout)?);
+        }
+        if let Some(all) = datafusion::logical_expr::utils::conjunction(plain) {
+            let all = with_buckets(with_numbers(all, layout)?, layout)?;
+            for filter in split_conjunction_owned(all) {
+                bounded.extend(filter.column_refs().into_iter().map(|c| c.name.clone()));
+                physical.push(create_physical_expr(&prunable(filter)?, &df_schema, props)?);
+            }
         }
         let predicate = if physical.is_empty() {
             None
         } else {
             // A predicate that cannot be used for pruning is no error of the query.
-            PruningPredicate::try_new(conjunction(physical), Arc::clone(&layout.schema))
+            PruningPredicate::try_new(conjunction(physical), Arc::clone(&layout.prune_schema))
                 .ok()
                 .filter(|predicate| {
                     !predicate.always_true() || !predicate.literal_guarantees().is_empty()
@@ -67,6 +80,7 @@ impl PruneFilter {
         Ok(Self {
             predicate,
             columns,
+            bounded,
             by_partition,
         })
     }
@@ -74,6 +88,11 @@ impl PruneFilter {
     /// Names of the columns that the filters mention.
     pub(crate) fn columns(&self) -> &BTreeSet<String> {
         &self.columns
+    }
+
+    /// Names of the columns, and of fields inside of them, whose bounds decide.
+    pub(crate) fn bounded(&self) -> &BTreeSet<String> {
+        &self.bounded
     }
 
     /// For each container: whether it may hold rows that the filter keeps.
@@ -98,7 +117,7 @@ impl PruneFilter {
         let bounds: BoundsByName = match self.predicate {
             None => BoundsByName::new(),
             Some(_) => self
-                .columns
+                .bounded
                 .iter()
                 .filter_map(|name| {
                     Some((name.clone(), column_bounds(manifest, layout.column(name)?)))
@@ -125,7 +144,7 @@ impl PruneFilter {
             return Ok(vec![true; manifest.entries.len()]);
         }
         let mut bounds = BoundsByName::new();
-        for name in &self.columns {
+        for name in &self.bounded {
             let Some(column) = layout.column(name) else {
                 continue;
             };
@@ -166,6 +185,38 @@ pub(crate) fn unqualified(expr: Expr) -> Result<Expr> {
         other => Ok(Transformed::no(other)),
     })
     .data()
+}
+
+/// The expression with fields of structs as columns of the layout's `prune_schema`.
+fn nested_columns(expr: Expr, layout: &TableLayout) -> Result<Expr> {
+    use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+    expr.transform_down(|expr| {
+        let name = match &expr {
+            Expr::ScalarFunction(_) => field_name(&expr),
+            _ => None,
+        };
+        Ok(match name.filter(|name| layout.column(name).is_some()) {
+            Some(name) => Transformed::yes(Expr::Column(Column::new_unqualified(name))),
+            None => Transformed::no(expr),
+        })
+    })
+    .data()
+}
+
+/// The name that `prune_schema` has for a field of a struct, of any depth.
+fn field_name(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Column(column) => Some(column.name.clone()),
+        Expr::ScalarFunction(function) if function.name() == "get_field" => {
+            let (outer, path) = function.args.split_first()?;
+            path.iter()
+                .try_fold(field_name(outer)?, |name, field| match field {
+                    Expr::Literal(field, _) => Some(nested_name(&name, field.try_as_str()??)),
+                    _ => None,
+                })
+        }
+        _ => None,
+    }
 }
 
 /// What is known of the containers, as DataFusion asks for it.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt64Array};
 use arrow::datatypes::DataType;
-use iceberg::spec::{Datum, FieldSummary, ManifestFile, Transform};
+use datafusion::scalar::ScalarValue;
+use iceberg::spec::{Datum, FieldSummary, ManifestFile, PrimitiveLiteral, Transform};
 
 use super::column_bounds::{Bounds, BoundsByName, ColumnBounds};
 use super::filter::PruneFilter;
-use super::partition_layout::{PartitionColumn, TableLayout};
+use super::partition_layout::{PartitionColumn, TableColumn, TableLayout};
 use super::transform_bounds;
 use super::values::scalar;
 
@@ -20,7 +21,7 @@ pub(crate) fn prune_manifests(
     layout: &TableLayout,
 ) -> Vec<bool> {
     let mut bounds: BTreeMap<String, Vec<Bounds>> = BTreeMap::new();
-    for name in filter.columns() {
+    for name in filter.bounded() {
         let Some(column) = layout.column(name) else {
             continue;
         };
@@ -31,13 +32,21 @@ pub(crate) fn prune_manifests(
             .iter()
             .map(|manifest| {
                 let mut bounds = Bounds::default();
+                if column.bucket.is_some() {
+                    if let Some(field) = column.buckets_field(manifest.partition_spec_id) {
+                        let summaries = manifest.partitions.as_ref();
+                        let summary = summaries.and_then(|all| all.get(field.position));
+                        bounds = summary.map(|s| bucket_bounds(field, s)).unwrap_or_default();
+                    }
+                    return bounds;
+                }
                 for field in column.partitions_of(manifest.partition_spec_id) {
                     let summary = manifest
                         .partitions
                         .as_ref()
                         .and_then(|all| all.get(field.position));
                     if let Some(summary) = summary {
-                        narrow_by_summary(&mut bounds, field, summary, &column.arrow);
+                        narrow_by_summary(&mut bounds, field, summary, column);
                     }
                 }
                 bounds.drop_inverted();
@@ -58,24 +67,54 @@ pub(crate) fn prune_manifests(
     filter.may_match(&bounds, rows)
 }
 
+/// What a summary of bucket numbers says of them.
+fn bucket_bounds(field: &PartitionColumn, summary: &FieldSummary) -> Bounds {
+    let number = |bytes: Option<&[u8]>| {
+        let datum = Datum::try_from_bytes(bytes?, field.result.clone()).ok()?;
+        match datum.literal() {
+            PrimitiveLiteral::Int(number) => Some(ScalarValue::Int32(Some(*number))),
+            _ => None,
+        }
+    };
+    let mut bounds = Bounds {
+        lower: number(summary.lower_bound.as_ref().map(|b| b.as_ref())),
+        upper: number(summary.upper_bound.as_ref().map(|b| b.as_ref())),
+        nulls: None,
+    };
+    bounds.nulls = match (&bounds.lower, &bounds.upper) {
+        _ if !summary.contains_null => Some(0),
+        (None, None) => Some(1),
+        _ => None,
+    };
+    bounds.drop_inverted();
+    bounds
+}
+
 fn narrow_by_summary(
     bounds: &mut Bounds,
     field: &PartitionColumn,
     summary: &FieldSummary,
-    arrow: &DataType,
+    column: &TableColumn,
 ) {
+    let arrow = &column.arrow;
     if matches!(field.transform, Transform::Void | Transform::Unknown) {
         return;
     }
-    if !summary.contains_null {
+    let no_bounds = summary.lower_bound.is_none() && summary.upper_bound.is_none();
+    if column.numbers {
+        // Bounds leave out null and NaN, and are missing if there is nothing else.
+        if no_bounds {
+            bounds.nulls = Some(1);
+        } else if !summary.contains_null && summary.contains_nan == Some(false) {
+            bounds.nulls = Some(0);
+        }
+    } else if !summary.contains_null {
         bounds.nulls = Some(0);
-    } else if summary.lower_bound.is_none()
-        && summary.upper_bound.is_none()
-        && summary.contains_nan == Some(false)
-    {
+    } else if no_bounds && summary.contains_nan == Some(false) {
         bounds.nulls = Some(1);
     }
     let may_be_nan = matches!(arrow, DataType::Float32 | DataType::Float64)
+        && !column.numbers
         && summary.contains_nan != Some(false);
     if may_be_nan {
         return;

@@ -13,12 +13,14 @@
 //! it errs on the side of "may match": a bound that is missing, truncated, inverted, NaN or of an unknown kind is no
 //! bound.
 
+mod buckets;
 mod column_bounds;
 mod exact;
 #[cfg(test)]
 mod file_tests;
 mod filter;
 mod manifests;
+mod numbers;
 mod partition_layout;
 mod prunable;
 mod transform_bounds;
@@ -29,3 +31,4 @@ pub(crate) use exact::{identity_columns, is_evaluated_by_partition, partition_co
 pub(crate) use filter::{PruneFilter, unqualified};
 pub(crate) use manifests::prune_manifests;
 pub(crate) use partition_layout::{PartitionColumn, TableLayout};
+pub(crate) use values::scalar;

@@ -27,7 +27,8 @@ pub(crate) fn prunable(expr: Expr) -> Result<Expr> {
         }),
         Expr::Like(like) => prefix_range(&like).unwrap_or(Expr::Like(like)),
         Expr::BinaryExpr(comparison) => {
-            truncated_time(&comparison).unwrap_or(Expr::BinaryExpr(comparison))
+            let plain = truncated_time(&comparison).or_else(|| date_as_time(&comparison));
+            plain.unwrap_or(Expr::BinaryExpr(comparison))
         }
         other => other,
     })
@@ -106,6 +107,34 @@ fn truncated_time(comparison: &BinaryExpr) -> Option<Expr> {
     })
 }
 
+/// `CAST(d AS TIMESTAMP) < t` as a comparison of the date: each date is its midnight.
+fn date_as_time(comparison: &BinaryExpr) -> Option<Expr> {
+    let (side, op, literal) = match (comparison.left.as_ref(), comparison.right.as_ref()) {
+        (Expr::Cast(cast), Expr::Literal(literal, _)) => (cast, comparison.op, literal),
+        (Expr::Literal(literal, _), Expr::Cast(cast)) => (cast, comparison.op.swap()?, literal),
+        _ => return None,
+    };
+    let (column @ Expr::Column(_), ScalarValue::TimestampMicrosecond(Some(at), _)) =
+        (side.expr.as_ref(), literal)
+    else {
+        return None;
+    };
+    const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+    let day = i32::try_from(at.div_euclid(MICROS_PER_DAY)).ok()?;
+    let midnight = at.rem_euclid(MICROS_PER_DAY) == 0;
+    let date = lit(ScalarValue::Date32(Some(day)));
+    let column = column.clone();
+    Some(match op {
+        // A time of day that is not midnight equals none; that none is kept need not be said.
+        Operator::Eq => column.eq(date),
+        Operator::Lt if midnight => column.lt(date),
+        Operator::Lt | Operator::LtEq => column.lt_eq(date),
+        Operator::GtEq if midnight => column.gt_eq(date),
+        Operator::GtEq | Operator::Gt => column.gt(date),
+        _ => return None,
+    })
+}
+
 /// The length of a unit of time; of months, quarters and years the longest there are.
 fn longest_unit_micros(unit: &str) -> Option<i64> {
     let seconds = match unit {
@@ -146,6 +175,30 @@ mod tests {
             "s NOT LIKE Utf8(\"ab%\")"
         );
         assert!(put(not(col("s").like(lit("ab%")))).contains("LIKE"));
+    }
+
+    #[test]
+    fn a_date_compared_with_a_time_is_compared_with_its_day() {
+        use arrow::datatypes::{DataType, TimeUnit};
+        use datafusion::logical_expr::cast;
+        let d = || cast(col("d"), DataType::Timestamp(TimeUnit::Microsecond, None));
+        let time = |at| lit(ScalarValue::TimestampMicrosecond(Some(at), None));
+        let day = lit(ScalarValue::Date32(Some(1)));
+        let midnight = 86_400 * MICROS_PER_SECOND;
+        let column = || col("d");
+        for (expr, expected) in [
+            (d().eq(time(midnight)), column().eq(day.clone())),
+            (d().lt(time(midnight)), column().lt(day.clone())),
+            (d().lt(time(midnight + 1)), column().lt_eq(day.clone())),
+            (d().gt_eq(time(midnight)), column().gt_eq(day.clone())),
+            (d().gt_eq(time(midnight + 1)), column().gt(day.clone())),
+            (time(midnight).lt(d()), column().gt(day.clone())),
+        ] {
+            assert_eq!(put(expr), expected.to_string());
+        }
+        // The evening before 1970 is of the day -1.
+        let before = lit(ScalarValue::Date32(Some(-1)));
+        assert_eq!(put(d().gt_eq(time(-1))), column().gt(before).to_string());
     }
 
     #[test]

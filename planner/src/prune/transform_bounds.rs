@@ -12,9 +12,6 @@ use iceberg::spec::{PrimitiveLiteral, PrimitiveType, Transform};
 
 use PrimitiveLiteral as L;
 
-const MICROS_PER_DAY: i64 = 86_400_000_000;
-const MICROS_PER_HOUR: i64 = 3_600_000_000;
-
 /// The smallest value of the column (of type `source`) whose transform is `p` or more.
 pub(crate) fn lower(
     transform: &Transform,
@@ -25,6 +22,8 @@ pub(crate) fn lower(
         (Transform::Identity, p) => Some(p.clone()),
         (Transform::Truncate(_), p) if is_wrapped(transform, p) => None,
         (Transform::Truncate(_), p) => Some(p.clone()),
+        // A date is its own day; nothing is rounded.
+        (Transform::Day, L::Int(p)) if *source == PrimitiveType::Date => Some(L::Int(*p)),
         (Transform::Year | Transform::Month | Transform::Day | Transform::Hour, L::Int(p)) => {
             // Some writers rounded times before 1970 towards zero, so that a file may hold values of one unit less
             // than its partition says.
@@ -96,20 +95,26 @@ fn unit_start(transform: &Transform, source: &PrimitiveType, p: i64) -> Option<P
         )?,
         Transform::Day => p,
         Transform::Hour => {
-            return match source {
-                PrimitiveType::Timestamp | PrimitiveType::Timestamptz => {
-                    Some(L::Long(p.checked_mul(MICROS_PER_HOUR)?))
-                }
-                _ => None,
-            };
+            return Some(L::Long(
+                p.checked_mul(ticks_per_second(source)?.checked_mul(3_600)?)?,
+            ));
         }
         _ => return None,
     };
     match source {
         PrimitiveType::Date => Some(L::Int(i32::try_from(days).ok()?)),
-        PrimitiveType::Timestamp | PrimitiveType::Timestamptz => {
-            Some(L::Long(days.checked_mul(MICROS_PER_DAY)?))
-        }
+        // Nanoseconds reach from 1677 to 2262 only: a unit that begins earlier has no start among them.
+        _ => Some(L::Long(
+            days.checked_mul(ticks_per_second(source)?.checked_mul(86_400)?)?,
+        )),
+    }
+}
+
+/// How finely a type of timestamps counts.
+fn ticks_per_second(source: &PrimitiveType) -> Option<i64> {
+    match source {
+        PrimitiveType::Timestamp | PrimitiveType::Timestamptz => Some(1_000_000),
+        PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs => Some(1_000_000_000),
         _ => None,
     }
 }
@@ -154,6 +159,9 @@ fn after_bytes(prefix: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use PrimitiveType as P;
+
+    const MICROS_PER_DAY: i64 = 86_400_000_000;
+    const MICROS_PER_HOUR: i64 = 3_600_000_000;
 
     fn bounds(
         transform: Transform,
@@ -269,6 +277,27 @@ mod tests {
         assert_eq!(
             bounds(Transform::Year, P::Date, L::Int(54)),
             (Some(L::Int(19723)), Some(L::Int(19723 + 365)))
+        );
+    }
+
+    #[test]
+    fn nanoseconds_count_a_thousand_times_finer() {
+        let day = MICROS_PER_DAY * 1000;
+        assert_eq!(
+            bounds(Transform::Day, P::TimestampNs, L::Int(19723)),
+            (Some(L::Long(19723 * day)), Some(L::Long(19724 * day - 1)))
+        );
+        assert_eq!(
+            bounds(Transform::Hour, P::TimestamptzNs, L::Int(1)),
+            (
+                Some(L::Long(MICROS_PER_HOUR * 1000)),
+                Some(L::Long(2 * MICROS_PER_HOUR * 1000 - 1))
+            )
+        );
+        // 1677-09-21 is day -106752, and begins before the first nanosecond of 64 bits.
+        assert_eq!(
+            bounds(Transform::Day, P::TimestampNs, L::Int(-106_752)),
+            (None, Some(L::Long(-106_751 * day - 1)))
         );
     }
 

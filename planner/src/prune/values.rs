@@ -35,8 +35,16 @@ pub(crate) fn scalar(
             P::Timestamp | P::Timestamptz,
             DataType::Timestamp(TimeUnit::Microsecond, zone),
         ) => ScalarValue::TimestampMicrosecond(Some(*v), zone.clone()),
+        (
+            L::Long(v),
+            P::TimestampNs | P::TimestamptzNs,
+            DataType::Timestamp(TimeUnit::Nanosecond, zone),
+        ) => ScalarValue::TimestampNanosecond(Some(*v), zone.clone()),
         (L::String(v), P::String, DataType::Utf8View) => ScalarValue::Utf8View(Some(v.clone())),
         (L::Binary(v), P::Binary, DataType::BinaryView) => ScalarValue::BinaryView(Some(v.clone())),
+        // Inside nested types.
+        (L::String(v), P::String, DataType::Utf8) => ScalarValue::Utf8(Some(v.clone())),
+        (L::Binary(v), P::Binary, DataType::Binary) => ScalarValue::Binary(Some(v.clone())),
         (L::Binary(v), P::Fixed(_), DataType::FixedSizeBinary(width))
             if v.len() == *width as usize =>
         {
@@ -70,6 +78,8 @@ pub(crate) fn datum(value: &ScalarValue, of: &PrimitiveType) -> Option<Datum> {
         (S::Time64Microsecond(Some(v)), P::Time) => Datum::time_micros(*v).ok()?,
         (S::TimestampMicrosecond(Some(v), _), P::Timestamp) => Datum::timestamp_micros(*v),
         (S::TimestampMicrosecond(Some(v), _), P::Timestamptz) => Datum::timestamptz_micros(*v),
+        (S::TimestampNanosecond(Some(v), _), P::TimestampNs) => Datum::timestamp_nanos(*v),
+        (S::TimestampNanosecond(Some(v), _), P::TimestamptzNs) => Datum::timestamptz_nanos(*v),
         (S::Utf8(Some(v)) | S::Utf8View(Some(v)) | S::LargeUtf8(Some(v)), P::String) => {
             Datum::string(v)
         }

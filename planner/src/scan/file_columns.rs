@@ -16,9 +16,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
+use datafusion::scalar::ScalarValue;
+use iceberg::ErrorKind;
 use iceberg::spec::{
-    ListType, MapType, MappedField, NameMapping, NestedField, Schema as IcebergSchema, StructType,
-    Type,
+    ListType, MapType, MappedField, NameMapping, NestedField, NestedFieldRef,
+    Schema as IcebergSchema, StructType, Type,
 };
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, parquet_to_arrow_schema};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as PhysicalType};
@@ -29,13 +31,18 @@ use parquet::file::metadata::{
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor, Type as ParquetType, TypePtr};
 
+use super::conform::initial_default;
+use super::row_lineage::ROW_ID;
 use super::scan_schema;
+use tarn_catalog::NewerType;
 
 /// The columns of a table, as scans of its files need to know them.
 pub(crate) struct TableColumns {
     schema: Arc<IcebergSchema>,
     name_mapping: Option<NameMapping>,
     arrow: SchemaRef,
+    /// By name, of columns that have one.
+    defaults: HashMap<String, ScalarValue>,
     fingerprint: u64,
 }
 
@@ -53,6 +60,15 @@ impl TableColumns {
         name_mapping: Option<NameMapping>,
     ) -> iceberg::Result<Self> {
         let arrow = scan_schema(&schema)?;
+        let mut defaults = HashMap::new();
+        for (field, column) in arrow.fields().iter().zip(schema.as_struct().fields()) {
+            let default = initial_default(column, field.data_type()).map_err(|e| {
+                iceberg::Error::new(ErrorKind::FeatureUnsupported, e.strip_backtrace())
+            })?;
+            if let Some(value) = default {
+                defaults.insert(field.name().clone(), value);
+            }
+        }
         let mut hasher = DefaultHasher::new();
         // The text holds ids, names and types of all fields.
         format!("{:?}", schema.as_struct()).hash(&mut hasher);
@@ -61,6 +77,7 @@ impl TableColumns {
             schema,
             name_mapping,
             arrow,
+            defaults,
             fingerprint: hasher.finish(),
         })
     }
@@ -71,6 +88,22 @@ impl TableColumns {
 
     pub(crate) fn name_mapping(&self) -> Option<&NameMapping> {
         self.name_mapping.as_ref()
+    }
+
+    /// The column of that name.
+    pub(crate) fn field(&self, name: &str) -> Option<&NestedFieldRef> {
+        let (index, _) = self.arrow.fields().find(name)?;
+        self.schema.as_struct().fields().get(index)
+    }
+
+    /// The value of a column in files that do not have it, unless that is null.
+    pub(crate) fn default_of(&self, name: &str) -> Option<&ScalarValue> {
+        self.defaults.get(name)
+    }
+
+    /// Whether files are to have a column of their rows' positions.
+    pub(crate) fn has_positions(&self) -> bool {
+        self.schema.field_by_id(ROW_ID).is_some()
     }
 
     /// The schema that a scan yields.
@@ -158,9 +191,10 @@ impl TableColumns {
 
     fn check_types(&self, descriptor: &SchemaDescriptor) -> Result<(), ParquetError> {
         let physical = parquet_to_arrow_schema(descriptor, None)?;
-        for field in self.arrow.fields() {
+        let columns = self.schema.as_struct().fields();
+        for (field, column) in self.arrow.fields().iter().zip(columns) {
             if let Some((_, found)) = physical.fields().find(field.name())
-                && !readable_as(found.data_type(), field.data_type())
+                && !readable_as(found.data_type(), field.data_type(), column)
             {
                 return Err(general(format!(
                     "column '{}' is of type {} in the file, which cannot be read as the table's {}",
@@ -443,45 +477,63 @@ fn converted_type(logical: Option<&LogicalType>, converted: ConvertedType) -> Co
     }
 }
 
-/// Whether values of a file's type are, or were widened by schema evolution to, the table's type.
-fn readable_as(file: &DataType, table: &DataType) -> bool {
+/// Whether values of a file's type are, or were widened by schema evolution to, the type that scans give the field.
+fn readable_as(file: &DataType, table: &DataType, field: &NestedField) -> bool {
     use DataType::*;
-    match (file, table) {
-        (a, b) if a == b => true,
-        (Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView, Utf8 | Utf8View) => true,
-        (Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView, Binary | BinaryView) => {
+    if NewerType::of(field) == Some(NewerType::Variant) {
+        return is_variant(file);
+    }
+    match (file, table, field.field_type.as_ref()) {
+        (a, b, _) if a == b => true,
+        (Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView, Utf8 | Utf8View, _) => {
             true
         }
+        (
+            Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView,
+            Binary | LargeBinary | BinaryView,
+            _,
+        ) => true,
         // Promotions of the specification, and the narrower integers of files that other engines wrote.
-        (Int8 | Int16 | UInt8 | UInt16, Int32 | Int64) => true,
-        (Int32 | UInt32, Int64) => true,
-        (Float32, Float64) => true,
-        (Decimal32(p, s) | Decimal64(p, s) | Decimal128(p, s), Decimal128(to, scale)) => {
+        (Int8 | Int16 | UInt8 | UInt16, Int32 | Int64, _) => true,
+        (Int32 | UInt32, Int64, _) => true,
+        (Float32, Float64, _) => true,
+        (Decimal32(p, s) | Decimal64(p, s) | Decimal128(p, s), Decimal128(to, scale), _) => {
             p <= to && s == scale
         }
-        (Time32(_), Time64(_)) => true,
+        (Time32(_), Time64(_), _) => true,
         // INT96 has nanoseconds until it is read as microseconds; files of other engines may have milliseconds.
-        (Timestamp(unit, _), Timestamp(to, _)) => {
+        (Timestamp(unit, _), Timestamp(to, _), _) => {
             unit == to || *unit == TimeUnit::Millisecond || is_int96(file)
         }
-        (Struct(fields), Struct(targets)) => {
-            targets
-                .iter()
-                .all(|target| match fields.find(target.name()) {
-                    Some((_, field)) => readable_as(field.data_type(), target.data_type()),
-                    None => target.is_nullable(),
+        (Struct(fields), Struct(targets), Type::Struct(columns)) => targets
+            .iter()
+            .zip(columns.fields())
+            .all(|(target, column)| match fields.find(target.name()) {
+                Some((_, field)) => readable_as(field.data_type(), target.data_type(), column),
+                None => target.is_nullable() || column.initial_default.is_some(),
+            }),
+        (List(field) | LargeList(field), List(target), Type::List(list)) => {
+            readable_as(field.data_type(), target.data_type(), &list.element_field)
+        }
+        (Map(field, _), Map(target, _), Type::Map(map)) => {
+            let (Struct(fields), Struct(targets)) = (field.data_type(), target.data_type()) else {
+                return false;
+            };
+            let columns = [&map.key_field, &map.value_field];
+            fields.len() == columns.len()
+                && targets.len() == columns.len()
+                && columns.iter().enumerate().all(|(i, column)| {
+                    readable_as(fields[i].data_type(), targets[i].data_type(), column)
                 })
         }
-        (List(field) | LargeList(field), List(target)) => {
-            readable_as(field.data_type(), target.data_type())
-        }
-        (Map(field, _), Map(target, _)) => match (field.data_type(), target.data_type()) {
-            (Struct(fields), Struct(targets)) if fields.len() == targets.len() => fields
-                .iter()
-                .zip(targets)
-                .all(|(f, t)| readable_as(f.data_type(), t.data_type())),
-            _ => false,
-        },
+        _ => false,
+    }
+}
+
+/// The shape of Parquet's variants; a shredded one has a typed value, too.
+fn is_variant(file: &DataType) -> bool {
+    match file {
+        DataType::Struct(fields) => fields.find("metadata").is_some(),
         _ => false,
     }
 }

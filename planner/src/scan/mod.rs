@@ -14,17 +14,21 @@
 
 mod codec;
 mod column_adapter;
+mod conform;
 mod delete_codec;
 mod file_columns;
 mod file_pruning;
 mod footers;
 mod morselizer;
 mod other_formats;
+mod positions;
 mod reader;
 mod report;
+mod row_lineage;
 mod scan_table;
 mod source;
 mod stores;
+mod variant_text;
 
 pub use codec::ScanCodec;
 pub(crate) use codec::data_file;
@@ -35,5 +39,7 @@ pub(crate) use column_adapter::{ColumnAdapterFactory, FileConstants};
 pub(crate) use file_columns::TableColumns;
 pub(crate) use other_formats::wanted_field;
 pub(crate) use reader::{ReadSource, ReaderFactory, ScannedFile};
+pub use row_lineage::ROW_LINEAGE_COLUMNS;
+pub(crate) use row_lineage::{inherited, is_row_lineage, with_row_lineage};
 pub(crate) use scan_table::{ScanTable, scan_schema};
 pub(crate) use source::IcebergSource;

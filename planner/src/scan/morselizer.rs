@@ -16,6 +16,7 @@ use parquet::file::metadata::ParquetMetaData;
 use tarn_catalog::path_to_location;
 
 use super::column_adapter::{ColumnAdapterFactory, FileConstants};
+use super::file_columns::TableColumns;
 use super::file_pruning::FilePruning;
 use super::other_formats::OtherFormats;
 use super::scan_table::ScanTable;
@@ -76,6 +77,7 @@ pub(crate) struct WithDeletes {
     /// For files that have no constants.
     pub(crate) plain: Box<dyn Morselizer>,
     pub(crate) make: MakeMorselizer,
+    pub(crate) columns: Arc<TableColumns>,
     pub(crate) loader: DeleteLoader,
     pub(crate) pruning: FilePruning,
 }
@@ -90,6 +92,7 @@ impl WithDeletes {
         };
         let constants = file.extensions.get::<FileConstants>().cloned();
         let adapter = ColumnAdapterFactory {
+            columns: Arc::clone(&self.columns),
             constants: constants.clone(),
         };
         let prune = |footer: &ParquetMetaData, wanted: &mut [bool]| {

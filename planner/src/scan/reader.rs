@@ -23,6 +23,7 @@ use tarn_cache::ReadCounters;
 
 use super::file_columns::TableColumns;
 use super::footers::{FooterCache, FooterKey};
+use super::positions::{position_bytes, with_positions};
 use crate::formats::FileBytes;
 use crate::progress::QueryProgress;
 
@@ -188,7 +189,11 @@ impl ReadSource {
                         size,
                     )
                     .await?;
-                source.columns.name_columns(footer)
+                let footer = source.columns.name_columns(footer)?;
+                match source.columns.has_positions() {
+                    true => with_positions(footer, size),
+                    false => Ok(footer),
+                }
             })
             .await
     }
@@ -240,9 +245,25 @@ struct Reader {
     size: u64,
 }
 
+impl Reader {
+    /// Whether bytes are of the column of positions, which no file holds.
+    fn is_made(&self, range: &Range<u64>) -> bool {
+        self.source.columns.has_positions() && range.start >= self.size
+    }
+
+    fn footer(&self) -> BoxFuture<'static, ParquetResult<Arc<ParquetMetaData>>> {
+        let source = Arc::clone(&self.source);
+        let (path, size) = (self.path.clone(), self.size);
+        async move { source.footer(&path, size).await }.boxed()
+    }
+}
+
 impl AsyncFileReader for Reader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
         async move {
+            if self.is_made(&range) {
+                return position_bytes(self.footer().await?.as_ref(), &range);
+            }
             self.source
                 .read(&self.path, range)
                 .await
@@ -256,10 +277,29 @@ impl AsyncFileReader for Reader {
         ranges: Vec<Range<u64>>,
     ) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
         async move {
-            self.source
-                .read_many(&self.path, &ranges)
+            let (made, stored): (Vec<_>, Vec<_>) = ranges
+                .iter()
+                .cloned()
+                .partition(|range| self.is_made(range));
+            let mut stored = self
+                .source
+                .read_many(&self.path, &stored)
                 .await
-                .map_err(store_error)
+                .map_err(store_error)?
+                .into_iter();
+            if made.is_empty() {
+                return Ok(stored.collect());
+            }
+            let footer = self.footer().await?;
+            ranges
+                .iter()
+                .map(|range| match self.is_made(range) {
+                    true => position_bytes(&footer, range),
+                    false => stored
+                        .next()
+                        .ok_or_else(|| ParquetError::EOF(format!("bytes {range:?} are missing"))),
+                })
+                .collect()
         }
         .boxed()
     }
@@ -268,9 +308,7 @@ impl AsyncFileReader for Reader {
         &'a mut self,
         _options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
-        let source = Arc::clone(&self.source);
-        let (path, size) = (self.path.clone(), self.size);
-        async move { source.footer(&path, size).await }.boxed()
+        self.footer()
     }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
-use iceberg::spec::{NameMapping, Schema as IcebergSchema};
+use iceberg::spec::{NameMapping, NestedField, Schema as IcebergSchema, Type};
 use serde::{Deserialize, Serialize};
 use tarn_audit::ScanReport;
-use tarn_catalog::{StorageDescriptor, TableName};
+use tarn_catalog::{NewerType, StorageDescriptor, TableName};
 
 use super::file_columns::TableColumns;
 use crate::error::PlannerError;
@@ -79,6 +79,7 @@ impl ScanTable {
 ///
 /// The types are those that the Parquet reader makes fastest: strings and binary as views, UTC by the name that
 /// Parquet's readers use. Nested fields keep their ids, which their files carry too; top-level columns do without.
+/// Variants are read as their JSON text.
 pub(crate) fn scan_schema(schema: &IcebergSchema) -> iceberg::Result<SchemaRef> {
     let arrow = iceberg::arrow::schema_to_arrow_schema(schema)?;
     let fields: Fields = arrow
@@ -86,36 +87,66 @@ pub(crate) fn scan_schema(schema: &IcebergSchema) -> iceberg::Result<SchemaRef> 
         .iter()
         .zip(schema.as_struct().fields())
         .map(|(field, column)| {
-            let data_type = match field.data_type() {
-                DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
-                DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
-                other => nested_type(other),
+            let data_type = match yielded_type(field.data_type(), column) {
+                DataType::Utf8 => DataType::Utf8View,
+                DataType::Binary => DataType::BinaryView,
+                other => other,
             };
             let yielded = Field::new(field.name(), data_type, field.is_nullable());
-            Arc::new(tarn_catalog::mark_uuid(yielded, &column.field_type))
+            Arc::new(marked(yielded, column))
         })
         .collect();
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// A type inside another one, or one that is no string.
-fn nested_type(data_type: &DataType) -> DataType {
-    let nested = |field: &FieldRef| {
-        Arc::new(
-            field
-                .as_ref()
-                .clone()
-                .with_data_type(nested_type(field.data_type())),
-        )
+/// The type that a field of the table has in a scan. Inside of others, strings are no views.
+fn yielded_type(data_type: &DataType, column: &NestedField) -> DataType {
+    let inside = |field: &FieldRef, column: &NestedField| {
+        let data_type = yielded_type(field.data_type(), column);
+        Arc::new(marked(
+            field.as_ref().clone().with_data_type(data_type),
+            column,
+        ))
     };
-    match data_type {
-        DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, Some(UTC.into())),
-        DataType::LargeBinary => DataType::Binary,
-        DataType::LargeUtf8 => DataType::Utf8,
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(nested).collect()),
-        DataType::List(element) => DataType::List(nested(element)),
-        DataType::LargeList(element) => DataType::LargeList(nested(element)),
-        DataType::Map(entries, sorted) => DataType::Map(nested(entries), *sorted),
-        other => other.clone(),
+    if NewerType::of(column) == Some(NewerType::Variant) {
+        return DataType::Utf8;
+    }
+    match (data_type, column.field_type.as_ref()) {
+        (DataType::Timestamp(unit, Some(_)), _) => DataType::Timestamp(*unit, Some(UTC.into())),
+        (DataType::LargeBinary, _) => DataType::Binary,
+        (DataType::LargeUtf8, _) => DataType::Utf8,
+        (DataType::Struct(fields), Type::Struct(columns)) => DataType::Struct(
+            fields
+                .iter()
+                .zip(columns.fields())
+                .map(|(field, column)| inside(field, column))
+                .collect(),
+        ),
+        (DataType::List(element), Type::List(list)) => {
+            DataType::List(inside(element, &list.element_field))
+        }
+        (DataType::Map(entries, sorted), Type::Map(map)) => {
+            let data_type = match entries.data_type() {
+                DataType::Struct(fields) => DataType::Struct(
+                    fields
+                        .iter()
+                        .zip([&map.key_field, &map.value_field])
+                        .map(|(field, column)| inside(field, column))
+                        .collect(),
+                ),
+                other => other.clone(),
+            };
+            let entries = entries.as_ref().clone().with_data_type(data_type);
+            DataType::Map(Arc::new(entries), *sorted)
+        }
+        (other, _) => other.clone(),
+    }
+}
+
+/// What Arrow's types alone do not tell is marked by the names of Arrow's extensions.
+fn marked(field: Field, column: &NestedField) -> Field {
+    match NewerType::of(column) {
+        Some(NewerType::Variant) => tarn_catalog::mark_json(field),
+        _ => tarn_catalog::mark_uuid(field, &column.field_type),
     }
 }

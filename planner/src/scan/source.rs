@@ -154,19 +154,25 @@ impl FileSource for IcebergSource {
             base_config.limit,
             base_config.preserve_order,
         );
+        let columns = Arc::clone(&self.table.columns);
         let morselizer = move |constants: Option<FileConstants>, deletes: bool| {
+            let adapter = ColumnAdapterFactory {
+                columns: Arc::clone(&columns),
+                constants,
+            };
             let config = FileScanConfigBuilder::new(url.clone(), Arc::new(parquet.clone()))
                 .with_limit(limit)
                 // With a limit and without an order to keep, the Parquet source looks for row groups that have enough
                 // rows and reads all of them, the deleted ones, too.
                 .with_preserve_order(preserve_order || deletes)
-                .with_expr_adapter(Some(Arc::new(ColumnAdapterFactory { constants })))
+                .with_expr_adapter(Some(Arc::new(adapter)))
                 .build();
             parquet.create_morselizer(Arc::clone(&object_store), &config, partition)
         };
         let plain = morselizer(None, false)?;
         let with_deletes = Arc::new(WithDeletes {
             plain: morselizer(None, true)?,
+            columns: Arc::clone(&self.table.columns),
             loader,
             pruning: FilePruning {
                 predicate: self.parquet.filter(),

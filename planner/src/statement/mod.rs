@@ -27,6 +27,7 @@ mod cursor;
 mod dialect;
 mod distinct_names;
 mod error;
+mod hidden_columns;
 mod kinds;
 mod lexing;
 mod like;
@@ -61,6 +62,7 @@ pub(crate) mod sql_session;
 mod statement_cases;
 
 pub use error::{ParseError, Position};
+pub use hidden_columns::names_row_lineage;
 pub use kinds::{
     Assignment, CallArgument, CallValue, CreateTable, DatabaseName, ExplainMode, KillTarget,
     ObjectPath, ParsedStatement, Query, SetValue, Statement, TransactionStatement, VariableScope,

@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::distinct_names::distinct_names;
+use super::hidden_columns::{leave_out_of_wildcards, names_row_lineage};
 use super::rewrite_expressions::rewrite_expression;
 use super::rewrite_functions::rewrite_function;
 use super::rewrite_names::{
@@ -45,7 +46,10 @@ pub fn rewrite_query(
     session: &dyn SessionValues,
 ) -> Result<ast::Statement, RewriteError> {
     let mut statement = query.ast.as_ref().clone();
-    let mut rewriter = Rewriter { session };
+    let mut rewriter = Rewriter {
+        session,
+        row_lineage: names_row_lineage(query),
+    };
     if let ControlFlow::Break(error) = statement.visit(&mut rewriter) {
         return Err(*error);
     }
@@ -69,11 +73,12 @@ fn top_selects(body: &mut SetExpr, apply: &mut dyn FnMut(&mut Select)) {
 
 struct Rewriter<'a> {
     session: &'a dyn SessionValues,
+    row_lineage: bool,
 }
 
 impl ColumnSpelling for Rewriter<'_> {
-    fn spelling(&self, lower_case: &str) -> Option<String> {
-        self.session.column_spelling(lower_case)
+    fn spelling(&self, name: &str) -> Option<String> {
+        self.session.column_spelling(name)
     }
 }
 
@@ -102,6 +107,11 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Self::Break> {
         rewrite_aliases(select, self);
+        if self.row_lineage
+            && let Err(error) = leave_out_of_wildcards(select)
+        {
+            return flow(Err(error));
+        }
         flow(rewrite_select(select))
     }
 

@@ -19,8 +19,8 @@ const SYSTEM_SCHEMAS: [&str; 5] = [
 
 /// How tables spell their columns.
 pub(super) trait ColumnSpelling {
-    /// The spelling of a column, by its name in lower case, where that is not lower case.
-    fn spelling(&self, lower_case: &str) -> Option<String>;
+    /// The spelling of a column, by its name as it was written, where that is not lower case.
+    fn spelling(&self, name: &str) -> Option<String>;
 }
 
 /// Lower case, quoted so that nothing is done to it again.
@@ -36,8 +36,9 @@ pub(super) fn lower_ident(ident: &mut Ident) {
 }
 
 fn spell_ident(ident: &mut Ident, names: &dyn ColumnSpelling) {
+    let spelling = names.spelling(&ident.value);
     lower_ident(ident);
-    if let Some(spelling) = names.spelling(&ident.value) {
+    if let Some(spelling) = spelling {
         *ident = Ident {
             value: spelling,
             quote_style: Some('`'),

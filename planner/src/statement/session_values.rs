@@ -30,10 +30,10 @@ pub trait SessionValues {
     fn version(&self) -> String;
     /// Tarn's own version (`CURRENT_VERSION()`).
     fn engine_version(&self) -> String;
-    /// How the tables of the query spell a column, by its name in lower case: asked for every name in the query, since MySQL
+    /// How the tables of the query spell a column, by its name as it is written: asked for every name in the query, since MySQL
     /// finds columns in any case and DataFusion only in theirs. `None` where lower case is right, or two tables disagree.
-    fn column_spelling(&self, lower_case: &str) -> Option<String> {
-        let _ = lower_case;
+    fn column_spelling(&self, name: &str) -> Option<String> {
+        let _ = name;
         None
     }
 }

@@ -60,10 +60,10 @@ impl SessionValues for TestSession {
         "0.1.0".to_owned()
     }
 
-    fn column_spelling(&self, lower_case: &str) -> Option<String> {
+    fn column_spelling(&self, name: &str) -> Option<String> {
         self.spelling
             .iter()
-            .find(|name| name.to_lowercase() == lower_case)
+            .find(|spelling| spelling.to_lowercase() == name.to_lowercase())
             .map(|name| (*name).to_owned())
     }
 }
