@@ -10,13 +10,14 @@ use datafusion::error::Result;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
-use iceberg::spec::{DEFAULT_SCHEMA_NAME_MAPPING, ManifestContentType, ManifestFile, NameMapping};
+use iceberg::spec::{
+    DEFAULT_SCHEMA_NAME_MAPPING, FormatVersion, ManifestContentType, ManifestFile, NameMapping,
+};
 use parking_lot::Mutex;
 use tarn_audit::ScanReport;
 use tarn_catalog::{CatalogError, PinnedTable};
 
 use super::scan_plan::ScanPlan;
-use crate::error::catalog_error;
 use crate::prune::{TableLayout, is_evaluated_by_partition};
 use crate::scan::{ScanStores, TableColumns, with_row_lineage};
 
