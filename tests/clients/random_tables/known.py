@@ -1,0 +1,25 @@
+"""Differences that are explained: what Tarn does not do yet, or does otherwise than DuckDB, and why.
+
+They are counted apart and do not fail the run. An entry goes when its reason does.
+"""
+
+import re
+
+ERRORS = [
+    ("a time literal has nanoseconds, a time column microseconds", r"Time64\(ns\)"),
+    ("a timestamp literal must fit 64-bit nanoseconds", r"to Nanosecond\.|Overflow happened on: -?\d+ \* 1000|Timestamp\(ns\): converted value exceeds"),
+    ("a number with an exponent is read as a decimal, and NaN and infinity do not fit", r"Cannot cast to Decimal\d+\(\d+, \d+\)\. Overflowing on (NaN|-?inf)"),
+    ("a struct inside a map's value cannot have changed", r"Cannot cast struct field .* from type Map|Cannot cast column .* from 'Map"),
+    ("the optimiser loses a column over a join when it takes struct fields out", r"Unknown column .*__datafusion_extracted_"),
+    ("a uuid in a partition tuple cannot be read", r"Failed to convert &str to UUID|Cannot convert i64 to usize"),
+]  # fmt: skip
+
+
+def reason(query, difference):
+    """Why the difference is there, or None."""
+    if difference.startswith("error: "):
+        return next((why for why, pattern in ERRORS if re.search(pattern, difference)), None)
+    sql = query.sql("tarn") if query else ""
+    if query and query.group and re.search(r"\b(min|max)\(", sql) and "'nan'" in difference:
+        return "MIN and MAX in groups pass over NaN, those without groups do not"
+    return None
