@@ -8,11 +8,17 @@ import re
 ERRORS = [
     ("a time literal has nanoseconds, a time column microseconds", r"Time64\(ns\)"),
     ("a timestamp literal must fit 64-bit nanoseconds", r"to Nanosecond\.|Overflow happened on: -?\d+ \* 1000|Timestamp\(ns\): converted value exceeds"),
-    ("a number with an exponent is read as a decimal, and NaN and infinity do not fit", r"Cannot cast to Decimal\d+\(\d+, \d+\)\. Overflowing on (NaN|-?inf)"),
+    ("a number with an exponent is read as a decimal, and so is then the column beside it", r"Cannot cast to Decimal\d+\(\d+, \d+\)\. Overflowing on|too (large|small) to store in a Decimal128"),
     ("a struct inside a map's value cannot have changed", r"Cannot cast struct field .* from type Map|Cannot cast column .* from 'Map"),
     ("the optimiser loses a column over a join when it takes struct fields out", r"Unknown column .*__datafusion_extracted_"),
-    ("a uuid in a partition tuple cannot be read", r"Failed to convert &str to UUID|Cannot convert i64 to usize"),
+    ("a map inside a struct cannot be asked for a key", r"references column .* but input schema only has"),
+    ("INSERT cannot partition by a binary prefix or a uuid", r"partitioning of a (binary column by truncate|uuid column)"),
+    ("a uuid in a partition tuple cannot be read", r"Failed to convert &str to UUID|Cannot convert i64 to usize|Overflow when decoding integer value"),
 ]  # fmt: skip
+
+
+# Infinities and the greatest finite floats and doubles, as bits.
+UNBOUNDED = "7ff0000000000000 fff0000000000000 47efffffe0000000 c7efffffe0000000 7fefffffffffffff ffefffffffffffff".split()
 
 
 def reason(query, difference):
@@ -20,6 +26,6 @@ def reason(query, difference):
     if difference.startswith("error: "):
         return next((why for why, pattern in ERRORS if re.search(pattern, difference)), None)
     sql = query.sql("tarn") if query else ""
-    if query and query.group and re.search(r"\b(min|max)\(", sql) and "'nan'" in difference:
-        return "MIN and MAX in groups pass over NaN, those without groups do not"
+    if query and query.group and re.search(r"\b(min|max)\(", sql) and re.search(f"'(nan|{'|'.join(UNBOUNDED)})'", difference):
+        return "MIN and MAX in groups pass over NaN, and give the greatest finite number for infinity"
     return None

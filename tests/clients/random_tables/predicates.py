@@ -50,7 +50,7 @@ def tarn_literal(value, type_, exact=False, styled=False):
             return str(value)
         case "float" | "double":
             plain = math.isfinite(value) and not (value == 0 and math.copysign(1, value) < 0)
-            return f"{value!r}e0" if plain and "e" not in repr(value) else f"CAST('{value!r}' AS DOUBLE)"
+            return f"{value!r}e0" if plain and not exact and "e" not in repr(value) else f"CAST('{value!r}' AS DOUBLE)"
         case "decimal":
             # A literal of many digits would be read as a double.
             return f"CAST('{value:f}' AS DECIMAL({type_.precision}, {type_.scale}))" if exact or type_.precision > 15 else f"{value:f}"
