@@ -5,6 +5,8 @@ from collections import defaultdict
 
 import pyiceberg.types as t
 from pyiceberg.manifest import (
+    DATA_FILE_TYPE,
+    FileFormat,
     ManifestContent,
     ManifestEntry,
     ManifestEntryStatus,
@@ -16,6 +18,7 @@ from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 from pyiceberg.table.update import AddSnapshotUpdate, AssertRefSnapshotId, SetSnapshotRefUpdate
 
 from .schema import Field, List, Map, Primitive, Struct
+from .version3 import ManifestListWriterV3, ManifestWriterV3
 
 SIMPLE = {
     "boolean": t.BooleanType(),
@@ -69,7 +72,9 @@ def type_of(type_):
     return Primitive(next(kind for kind, simple in SIMPLE.items() if simple == type_))
 
 
-class DeleteManifestWriter(ManifestWriterV2):
+class Deletes:
+    """What makes a writer of manifests one of delete manifests."""
+
     def content(self):
         return ManifestContent.DELETES
 
@@ -78,9 +83,17 @@ class DeleteManifestWriter(ManifestWriterV2):
         return {**super()._meta, "content": "deletes"}
 
 
-def commit(rng, table, data=(), deletes=(), removed=(), operation=Operation.APPEND):
-    """A snapshot that adds data and delete files (each with its spec id) and removes data files by path; rewrites
-    other manifests now and then. Returns its id."""
+class DeleteManifestWriterV2(Deletes, ManifestWriterV2):
+    pass
+
+
+class DeleteManifestWriterV3(Deletes, ManifestWriterV3):
+    pass
+
+
+def commit(rng, table, data=(), deletes=(), removed=(), replaced=(), operation=Operation.APPEND):
+    """A snapshot that adds data and delete files (each with its spec id), removes data files by path and the deletion
+    vectors of the `replaced` ones, and rewrites other manifests now and then. Returns its id and sequence number."""
     metadata = table.iceberg.metadata
     snapshot_id = metadata.new_snapshot_id()
     parent = metadata.current_snapshot()
@@ -97,7 +110,8 @@ def commit(rng, table, data=(), deletes=(), removed=(), operation=Operation.APPE
     merge, merged = rng.random() < 0.25, defaultdict(list)
     for manifest in parent.manifests(table.iceberg.io) if parent else []:
         entries = manifest.fetch_manifest_entry(table.iceberg.io, discard_deleted=True)
-        gone = [e for e in entries if e.data_file.file_path in removed and manifest.content == ManifestContent.DATA]
+        # A data file goes, and so do its deletion vectors; or a new vector takes the place of the last one.
+        gone = [e for e in entries if e.data_file.file_path in removed or referenced(e.data_file) in {*removed, *replaced}]
         kept = [e for e in entries if e not in gone]
         if merge:
             merged[manifest.content, manifest.partition_spec_id].append((kept, gone))
@@ -112,15 +126,23 @@ def commit(rng, table, data=(), deletes=(), removed=(), operation=Operation.APPE
 
     path = f"{table.location}/metadata/snap-{snapshot_id}-{uuid.uuid4()}.avro"
     sequence = metadata.next_sequence_number() if metadata.format_version > 1 else 0
-    with write_manifest_list(
-        metadata.format_version,
+    arguments = (
         table.iceberg.io.new_output(path),
         snapshot_id,
         parent.snapshot_id if parent else None,
         sequence,
         rng.choice(["null", "deflate"]),
-    ) as writer:
+    )
+    rows = {}
+    if metadata.format_version == 3:
+        rows["first_row_id"] = metadata.next_row_id or 0
+        writer = ManifestListWriterV3(*arguments, **rows)
+    else:
+        writer = write_manifest_list(metadata.format_version, *arguments)
+    with writer:
         writer.add_manifests(manifests.written)
+    if rows:
+        rows["added_rows"] = writer.next_row_id - rows["first_row_id"]
     snapshot = Snapshot(
         snapshot_id=snapshot_id,
         parent_snapshot_id=parent.snapshot_id if parent else None,
@@ -128,6 +150,7 @@ def commit(rng, table, data=(), deletes=(), removed=(), operation=Operation.APPE
         manifest_list=path,
         summary=Summary(operation),
         schema_id=metadata.current_schema_id,
+        **rows,
     )
     table.iceberg.catalog.commit_table(
         table.iceberg,
@@ -139,6 +162,14 @@ def commit(rng, table, data=(), deletes=(), removed=(), operation=Operation.APPE
     )
     table.iceberg.refresh()
     return snapshot_id, sequence
+
+
+REFERENCED = [f.name for f in DATA_FILE_TYPE[3].fields].index("referenced_data_file")
+
+
+def referenced(file):
+    """The data file that a deletion vector is for."""
+    return file._data[REFERENCED] if file.file_format == FileFormat.PUFFIN else None
 
 
 class ManifestFiles:
@@ -155,7 +186,9 @@ class ManifestFiles:
         output = self.table.iceberg.io.new_output(f"{self.table.location}/metadata/{uuid.uuid4()}.avro")
         arguments = (metadata.specs()[spec], metadata.schema(), output, self.snapshot_id, self.rng.choice(["null", "deflate"]))
         if content == ManifestContent.DELETES:
-            writer = DeleteManifestWriter(*arguments)
+            writer = (DeleteManifestWriterV3 if metadata.format_version == 3 else DeleteManifestWriterV2)(*arguments)
+        elif metadata.format_version == 3:
+            writer = ManifestWriterV3(*arguments)
         else:
             writer = write_manifest(metadata.format_version, *arguments)
         with writer:

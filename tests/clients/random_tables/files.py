@@ -32,6 +32,7 @@ def write_data_file(rng, table, rows, fields, spec, partition):
     path = table.new_path()
     size, offsets = write_parquet(rng, path, arrow_table(rows, written, by_name), written)
     return DataFile.from_args(
+        _table_format_version=3,
         content=DataFileContent.DATA,
         file_path=path,
         file_format=FileFormat.PARQUET,
@@ -53,6 +54,7 @@ def write_delete_file(rng, table, content, rows, fields, spec, partition, equali
         bounds["lower_bounds"] = {FILE_PATH.id: min(paths)}
         bounds["upper_bounds"] = {FILE_PATH.id: max(paths)}
     return DataFile.from_args(
+        _table_format_version=3,
         content=content,
         file_path=path,
         file_format=FileFormat.PARQUET,

@@ -25,6 +25,7 @@ class DataFile:
     partition: tuple
     sequence: int
     deleted: set = field(default_factory=set)
+    by_position: set = field(default_factory=set)  # those of `deleted` that a deletion vector has to hold
 
     def alive(self):
         return [(n, row) for n, row in enumerate(self.rows) if n not in self.deleted]
@@ -73,6 +74,7 @@ class Model:
     def delete_positions(self, positions):
         for path, n in positions:
             self.files[path].deleted.add(n)
+            self.files[path].by_position.add(n)
 
     def delete_equal(self, key_columns, keys, spec, partition, sequence):
         """An equality delete file (specification, "Scan Planning"): older files of the same spec and partition, or

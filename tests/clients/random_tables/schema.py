@@ -182,7 +182,8 @@ def random_value(rng, type_, nulls=0.12):
             return single(value) if type_.kind == "float" else value
         case "decimal":
             most = 10**type_.precision - 1
-            unscaled = rng.randint(-min(most, 1500), min(most, 1500)) if near else rng.choice([-most, most, rng.randint(-most, most)])
+            least = -(most // 30 * 30)  # A partition's lower edge must fit, too.
+            unscaled = rng.randint(max(least, -1500), min(most, 1500)) if near else rng.choice([least, most, rng.randint(least, most)])
             return decimal_of(unscaled, type_.scale)
         case "date":
             if near:

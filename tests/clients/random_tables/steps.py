@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 from pyiceberg.manifest import DataFileContent, ManifestContent, ManifestEntryStatus
 from pyiceberg.schema import Schema
 from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.update import UpgradeFormatVersionUpdate
 
 from . import commit as commits
 from .files import FILE_PATH, POSITION, write_data_file, write_delete_file
@@ -14,6 +15,7 @@ from .model import DataFile, Model, PartitionField, key
 from .predicates import tarn_literal, tarn_name
 from .schema import Field, List, Map, Primitive, Struct, arrow_table, by_name, columns, random_fields, random_row, structs
 from .transforms import possible
+from .version3 import write_deletion_vectors
 
 
 class Table:
@@ -25,7 +27,7 @@ class Table:
         ids = itertools.count(1)
         uid = Field(next(ids), "uid", Primitive(rng.choice(["int", "long"])), True)
         fields = [uid, *random_fields(rng, rng.randint(3, 8), 2, ids, ["uid"])]
-        version = 1 if rng.random() < 0.25 else 2
+        version = rng.choices([1, 2, 3], [2, 4, 2 if options.version3 else 0])[0]
         self.iceberg = catalog.create_table(
             name, Schema(*map(commits.iceberg_field, fields)), properties={"format-version": str(version)}
         )
@@ -123,8 +125,9 @@ def append_by_pyiceberg(table):
     transforms = {f.transform for f in table.model.specs[table.model.spec]}
     kinds = {c.type.kind for c in columns(table.model.fields) if isinstance(c.type, Primitive)}
     lists = any(isinstance(f.type, (List, Map)) for _, fields in structs(table.model.fields) for f in fields)
-    if transforms - {"void"} or "uuid" in kinds or lists:
-        # It needs a library for transforms that is not among the clients, and makes null lists empty.
+    if table.iceberg.metadata.format_version == 3 or transforms - {"void"} or "uuid" in kinds or lists:
+        # It does not write version 3, needs a library for transforms that is not among the clients, and makes null
+        # lists empty.
         return append(table)
     rows = [table.new_row() for _ in range(table.rng.choice([1, 5, 20]))]
     table.iceberg.append(arrow_table(rows, table.model.fields, by_name))
@@ -291,11 +294,12 @@ def change_spec(table):
 
 
 def upgrade(table):
-    if table.iceberg.metadata.format_version > 1:
+    version = table.iceberg.metadata.format_version + 1
+    if version > (3 if table.options.version3 else 2):
         return append(table)
-    with table.iceberg.transaction() as transaction:
-        transaction.upgrade_table_version(2)
-    table.note("upgrade to version 2")
+    table.iceberg.catalog.commit_table(table.iceberg, (), (UpgradeFormatVersionUpdate(format_version=version),))
+    table.iceberg.refresh()
+    table.note(f"upgrade to version {version}")
 
 
 def some_rows(table):
@@ -357,20 +361,36 @@ def delete_positions(table):
     for file, n, _ in gone:
         group = file.path if by_file else (file.spec, tuple(map(key, file.partition)))
         groups.setdefault(group, (file.spec, file.partition, set()))[2].add((file.path, n))
-    deletes = []
-    for spec, partition, positions in groups.values():
-        rows = [{FILE_PATH.id: path, POSITION.id: n} for path, n in sorted(positions)]
-        file = write_delete_file(
-            rng, table, DataFileContent.POSITION_DELETES, rows, [FILE_PATH, POSITION], spec, partition
-        )
-        deletes.append((file, spec))
+    if table.iceberg.metadata.format_version == 3:
+        deletes = vectors(table, groups)
+    else:
+        deletes = [(position_deletes(table, *group), group[0]) for group in groups.values()]
+    touched = {file.path for file, _, _ in gone}
     data = [(entry, model.spec) for entry, _, _ in added]
-    snapshot, sequence = commits.commit(rng, table, data, deletes, operation=Operation.DELETE)
+    snapshot, sequence = commits.commit(rng, table, data, deletes, replaced=touched, operation=Operation.DELETE)
     for entry, _, _ in added:
         model.files[entry.file_path].sequence = sequence
     model.delete_positions([(file.path, n) for file, n, _ in gone])
     model.remember(snapshot)
     table.note(f"delete {len(gone)} positions in {len(deletes)} files" + (", some just added" if added else ""))
+
+
+def position_deletes(table, spec, partition, positions):
+    rows = [{FILE_PATH.id: path, POSITION.id: n} for path, n in sorted(positions)]
+    content = DataFileContent.POSITION_DELETES
+    return write_delete_file(table.rng, table, content, rows, [FILE_PATH, POSITION], spec, partition)
+
+
+def vectors(table, groups):
+    """Deletion vectors in one Puffin file or several; each holds all that was ever deleted from its file by position
+    (specification, "Deletion Vectors"), in place of an earlier vector and of position delete files."""
+    entries = []
+    for _, _, positions in groups.values():
+        files = [table.model.files[path] for path in dict.fromkeys(path for path, _ in sorted(positions))]
+        wanted = [(f.path, f.partition, f.by_position | {n for path, n in positions if path == f.path}) for f in files]
+        written = write_deletion_vectors(table.new_path("-dv").replace(".parquet", ".puffin"), wanted)
+        entries += [(entry, file.spec) for entry, file in zip(written, files)]
+    return entries
 
 
 def delete_equal(table, with_data=False):

@@ -4,6 +4,8 @@ import datetime
 import struct
 from decimal import Decimal
 
+from .schema import decimal_of
+
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 HOUR = 3_600_000_000
 DAY = 24 * HOUR
@@ -70,7 +72,7 @@ def applied(transform, kind, value):
                 return (value - value % width + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
             if isinstance(value, Decimal):
                 number = unscaled(value)
-                return Decimal(number - number % width).scaleb(value.as_tuple().exponent)
+                return decimal_of(number - number % width, -value.as_tuple().exponent)
             return value[:width]
         case "hour":
             return value // HOUR
