@@ -126,7 +126,7 @@ def from_mysql(value, type_, uuid_column=False):
     if isinstance(value, datetime.timedelta):
         return (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
     if pa.types.is_fixed_size_binary(type_) or pa.types.is_binary(type_):
-        if uuid_column:
+        if uuid_column and len(value) == 36:
             return uuid.UUID(value if isinstance(value, str) else value.decode()).bytes
         return value.encode("latin-1") if isinstance(value, str) else bytes(value)
     return value

@@ -55,7 +55,7 @@ def iceberg_field(f):
 
 def field_of(f):
     """A field of PyIceberg's as one of the model's."""
-    return Field(f.field_id, f.name, type_of(f.field_type), f.required)
+    return Field(f.field_id, f.name, type_of(f.field_type), f.required, f.initial_default)
 
 
 def type_of(type_):

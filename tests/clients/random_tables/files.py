@@ -23,7 +23,7 @@ def write_data_file(rng, table, rows, fields, spec, partition):
     written = shuffled(rng, fields) if rng.random() < 0.3 else list(fields)
     # Columns of nulls only may be left out of a file: a reader fills them with nulls.
     if rng.random() < 0.2:
-        written = [f for f in written if f.required or any(row.get(f.id) is not None for row in rows)]
+        written = [f for f in written if f.required or f.default is not None or any(row.get(f.id) is not None for row in rows)]
     # So may those whose value is in the partition tuple (specification, "Column Projection").
     # NaN is not left to the tuple: Tarn's library reads it as null there.
     if rng.random() < 0.1 and not any(isinstance(v, float) and math.isnan(v) for v in partition):

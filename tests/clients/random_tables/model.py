@@ -66,7 +66,7 @@ class Model:
 
     @staticmethod
     def read(row, fields):
-        return {f.id: projected(row.get(f.id), f.type) for f in fields}
+        return {f.id: projected(row.get(f.id, f.default), f.type) for f in fields}
 
     def is_unpartitioned(self, spec):
         return all(f.transform == "void" for f in self.specs[spec])
@@ -78,7 +78,7 @@ class Model:
 
     def delete_equal(self, key_columns, keys, spec, partition, sequence):
         """An equality delete file (specification, "Scan Planning"): older files of the same spec and partition, or
-        all older files if its spec is unpartitioned; nulls are equal; a column that a file lacks is null."""
+        all older files if its spec is unpartitioned; nulls are equal; a column that a file lacks is null, or its default."""
         wanted = {tuple(key(v) for v in values) for values in keys}
         everywhere = self.is_unpartitioned(spec)
         for file in self.files.values():

@@ -55,6 +55,7 @@ class Field:
     name: str
     type: object
     required: bool = False
+    default: object = None  # of rows in files that were written before the field was there
 
 
 @dataclass
@@ -78,7 +79,7 @@ class Column:
         for f in self.path:
             if row is None:
                 return None
-            row = row.get(f.id)
+            row = row.get(f.id, f.default)
         return row
 
 
@@ -219,11 +220,11 @@ def random_row(rng, fields):
 
 
 def projected(value, type_):
-    """The value as a reader sees it whose schema has this type: by field id, what is missing is null."""
+    """The value as a reader sees it whose schema has this type: by field id, what is missing is null, or the field's default."""
     if value is None:
         return None
     if isinstance(type_, Struct):
-        return {f.id: projected(value.get(f.id), f.type) for f in type_.fields}
+        return {f.id: projected(value.get(f.id, f.default), f.type) for f in type_.fields}
     if isinstance(type_, List):
         return [projected(item, type_.element.type) for item in value]
     if isinstance(type_, Map):

@@ -1,6 +1,7 @@
 """What happens to a table, step by step, to the real one and to the model of it."""
 
 import itertools
+import math
 import uuid
 
 import pyarrow.parquet as pq
@@ -13,7 +14,7 @@ from . import commit as commits
 from .files import FILE_PATH, POSITION, write_data_file, write_delete_file
 from .model import DataFile, Model, PartitionField, key
 from .predicates import tarn_literal, tarn_name
-from .schema import Field, List, Map, Primitive, Struct, arrow_table, by_name, columns, random_fields, random_row, structs
+from .schema import Field, List, Map, Primitive, Struct, arrow_table, by_name, columns, random_fields, random_row, random_value, structs
 from .transforms import possible
 from .version3 import write_deletion_vectors
 
@@ -180,12 +181,17 @@ def add_column(table):
     dropped = [name for name in table.dropped if name.lower() not in {f.name.lower() for f in fields}]
     if dropped and rng.random() < 0.5:
         f.name = rng.choice(dropped)  # A name that was there before: its old values must not come back.
+    kind = getattr(f.type, "kind", None)
+    if table.iceberg.metadata.format_version == 3 and kind in ("int", "long", "double", "string", "boolean") and rng.random() < 0.6:
+        default = random_value(rng, f.type, 0)
+        # PyIceberg's JSON has no place for the others.
+        f.default = default if default == default and default not in (math.inf, -math.inf) else None
     with table.iceberg.update_schema() as update:
-        update.add_column((*path, f.name), commits.iceberg_type(f.type))
+        update.add_column((*path, f.name), commits.iceberg_type(f.type), default_value=f.default)
     parent = {p: fs for p, fs in structs([commits.field_of(f) for f in table.iceberg.schema().fields])}[path]
     fields.append(parent[-1])
     table.refresh_schema()
-    table.note(f"add column {'.'.join((*path, f.name))!r} {parent[-1].type} as {parent[-1].id}")
+    table.note(f"add column {'.'.join((*path, f.name))!r} {parent[-1].type} as {parent[-1].id}, default {f.default!r}")
 
 
 def drop_column(table):
