@@ -53,7 +53,9 @@ def tarn_literal(value, type_, exact=False, styled=False):
             return f"{value!r}e0" if plain and not exact and "e" not in repr(value) else f"CAST('{value!r}' AS DOUBLE)"
         case "decimal":
             # A literal of many digits would be read as a double.
-            return f"CAST('{value:f}' AS DECIMAL({type_.precision}, {type_.scale}))" if exact or type_.precision > 15 else f"{value:f}"
+            if exact or type_.precision > 15:
+                return duck_literal(value, type_)
+            return f"{value:f}"
         case "string":
             return tarn_string(value)
         case "uuid" | "fixed" | "binary":
@@ -245,12 +247,14 @@ class Conditions:
                 match rng.choice(["cast", "year", "month", "other"]):
                     case "cast" if kind == "timestamp":
                         text = day_text(day)
-                        return leaf(f"CAST({tarn} AS DATE) {operator} DATE '{text}'", f"CAST({duck} AS DATE) {operator} DATE '{text}'")
+                        date = f"{operator} DATE '{text}'"
+                        return leaf(f"CAST({tarn} AS DATE) {date}", f"CAST({duck} AS DATE) {date}")
                     case "month":
                         month = datetime.date.fromordinal(EPOCH + day).month
                         return leaf(f"month({tarn}) {operator} {month}", f"month({duck}) {operator} {month}")
                     case "other" if kind == "date":
-                        at = text_of(min(LAST_DAY * DAY, max(FIRST_DAY * DAY, day * DAY + rng.choice([0, -1, 1, 7_200_000_000]))), "timestamp")
+                        at = day * DAY + rng.choice([0, -1, 1, 7_200_000_000])
+                        at = text_of(min(LAST_DAY * DAY, max(FIRST_DAY * DAY, at)), "timestamp")
                         return leaf(f"{tarn} {operator} CAST('{at}' AS TIMESTAMP)", f"{duck} {operator} TIMESTAMP '{at}'")
                     case "other":
                         text = day_text(day)

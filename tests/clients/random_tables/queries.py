@@ -29,7 +29,10 @@ class Query:
 
     def sql(self, dialect):
         n = 0 if dialect == "tarn" else 1
-        pick = lambda output: output.tarn if n == 0 else output.duck
+
+        def pick(output):
+            return output.tarn if n == 0 else output.duck
+
         names = [f"{t[n]} {t[3] if n == 0 else ''} {t[2]}".replace("  ", " ") for t in self.tables]
         sql = "SELECT " + ", ".join(f"{pick(output)} AS o{i}" for i, output in enumerate(self.outputs)) + f" FROM {names[0]}"
         if len(names) > 1:
@@ -132,7 +135,9 @@ class Queries:
                 choices.remove("count(DISTINCT {})")
             form = self.rng.choice(choices)
             duck = form.format(output.duck)
-            outputs.append(Output(form.format(output.tarn), f"CAST({duck} AS DECIMAL(38, 0))" if kind == "int" and "sum" in form else duck))
+            if kind == "int" and "sum" in form:
+                duck = f"CAST({duck} AS DECIMAL(38, 0))"  # DuckDB's 128-bit integers come as doubles.
+            outputs.append(Output(form.format(output.tarn), duck))
         if self.rng.random() < 0.2 and not query.group:
             outputs = outputs[1:] or outputs
         return outputs
@@ -168,7 +173,8 @@ class Queries:
         query.join = (self.output(left), self.output(right, "u"), self.rng.choice(["JOIN", "JOIN", "LEFT JOIN"]))
         uid = next(c for c in theirs if c.leaf.id == other.model.uid)
         if self.rng.random() < 0.5:
-            query.outputs = [Output("count(*)", "count(*)"), Output(f"max({tarn_column(uid, 'u')})", f"max({duck_column(uid, 'u')})")]
+            greatest = Output(f"max({tarn_column(uid, 'u')})", f"max({duck_column(uid, 'u')})")
+            query.outputs = [Output("count(*)", "count(*)"), greatest]
         else:
             query.outputs = [self.output(self.rng.choice(self.plain)), self.output(uid, "u")]
         if not query.where:

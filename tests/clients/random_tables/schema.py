@@ -184,8 +184,9 @@ def random_value(rng, type_, nulls=0.12):
         case "decimal":
             most = 10**type_.precision - 1
             least = -(most // 30 * 30)  # A partition's lower edge must fit, too.
-            unscaled = rng.randint(max(least, -1500), min(most, 1500)) if near else rng.choice([least, most, rng.randint(least, most)])
-            return decimal_of(unscaled, type_.scale)
+            if near:
+                return decimal_of(rng.randint(max(least, -1500), min(most, 1500)), type_.scale)
+            return decimal_of(rng.choice([least, most, rng.randint(least, most)]), type_.scale)
         case "date":
             if near:
                 return rng.choice([0, 0, 19_782, -365]) + rng.randint(-40, 40)
@@ -200,7 +201,8 @@ def random_value(rng, type_, nulls=0.12):
                 return at + rng.choice([0, 0, -1, 1, rng.randint(-DAY, DAY)])
             return rng.choice([FIRST_DAY * DAY, LAST_DAY * DAY + DAY - 1, rng.randint(FIRST_DAY * DAY, LAST_DAY * DAY)])
         case "string":
-            return "".join(rng.choice("aabbcäz 😀%'\\_\U0010ffff") for _ in range(rng.randint(0, 4))) + ("" if near else "a" * 20)
+            text = "".join(rng.choice("aabbcäz 😀%'\\_\U0010ffff") for _ in range(rng.randint(0, 4)))
+            return text if near else text + "a" * 20
         case "uuid":
             return bytes([rng.choice([0, 1, 127, 128, 255])] * 15 + [rng.randint(0, 3)])
         case "fixed":
@@ -289,7 +291,8 @@ def arrow_array(values, type_, name):
         if isinstance(type_, List):
             return pa.ListArray.from_arrays(starts, arrow_array(items, type_.element.type, name), type=of, mask=mask)
         keys = arrow_array([k for k, _ in items], type_.key.type, name)
-        return pa.MapArray.from_arrays(starts, keys, arrow_array([v for _, v in items], type_.value.type, name), type=of, mask=mask)
+        values = arrow_array([v for _, v in items], type_.value.type, name)
+        return pa.MapArray.from_arrays(starts, keys, values, type=of, mask=mask)
     return pa.array(values, of)
 
 

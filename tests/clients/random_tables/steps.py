@@ -14,7 +14,20 @@ from . import commit as commits
 from .files import FILE_PATH, POSITION, write_data_file, write_delete_file
 from .model import DataFile, Model, PartitionField, key
 from .predicates import tarn_literal, tarn_name
-from .schema import Field, List, Map, Primitive, Struct, arrow_table, by_name, columns, random_fields, random_row, random_value, structs
+from .schema import (
+    Field,
+    List,
+    Map,
+    Primitive,
+    Struct,
+    arrow_table,
+    by_name,
+    columns,
+    random_fields,
+    random_row,
+    random_value,
+    structs,
+)
 from .transforms import possible
 from .version3 import write_deletion_vectors
 
@@ -149,7 +162,8 @@ def adopt(table, rows):
             if file.file_path in model.files or entry.status == ManifestEntryStatus.DELETED:
                 continue
             arrow = pq.read_table(file.file_path.removeprefix("file://"), partitioning=None)
-            uid = next(n for n, f in enumerate(arrow.schema) if f.metadata[b"PARQUET:field_id"] == str(model.uid).encode())
+            ids = [f.metadata[b"PARQUET:field_id"] for f in arrow.schema]
+            uid = ids.index(str(model.uid).encode())
             held = [by_uid.pop(n) for n in arrow.column(uid).to_pylist()]
             spec = manifest.partition_spec_id
             partition = model.partition(held[0], spec)
