@@ -20,6 +20,9 @@ async fn random_queries_over_random_tables_agree_with_duckdb() {
             "100",
             "--queries",
             "10",
+            // Until Tarn reads row-level deletes and version 3; the script makes both by default.
+            "--no-deletes",
+            "--no-version3",
         ],
     );
     assert!(printed.trim().ends_with(", 0 differences"), "{printed}");
