@@ -29,6 +29,7 @@ ERRORS = [
         r"Failed to convert &str to UUID|Cannot convert i64 to usize|Overflow when decoding integer value",
     ),
     ("an estimate of a filter's share of rows is NaN or infinite", r"Selectivity is out of limit: (NaN|inf)"),
+    ("a table with initial default values is refused", r"initial default values of columns"),
     ("INSERT cannot partition by a binary prefix or a uuid", r"partitioning of a (binary column by truncate|uuid column)"),
     (
         "INSERT cannot name the partition of a timestamptz before 1970 that has a fraction",
