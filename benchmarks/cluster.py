@@ -31,9 +31,12 @@ def data_files(data, database):
 
 
 class Tarn:
-    def __init__(self, address, pid):
+    """`addresses`: by protocol; `flight` is the one that queries go to."""
+
+    def __init__(self, addresses, pid):
         self.pid = pid
-        self.connection = flight_sql.connect(f"grpc://{address}", db_kwargs={"username": "root", "password": ""}, autocommit=True)
+        self.addresses = addresses
+        self.connection = flight_sql.connect(f"grpc://{addresses['flight']}", db_kwargs={"username": "root", "password": ""}, autocommit=True)
 
     def use(self, database):
         """Makes it the database of the queries that follow."""
@@ -66,7 +69,7 @@ def start(binary, data, topology, threads):
         command = "server" if topology == "server" else "coordinator"
         coordinator, addresses = launch(binary, command, env)
         processes.append(coordinator)
-        tarn = Tarn(addresses["flight"], coordinator.pid)
+        tarn = Tarn(addresses, coordinator.pid)
         if topology != "server":
             for n in range(int(topology)):
                 own = env | {

@@ -10,6 +10,7 @@ mod client_mysql_command_line;
 mod clients_java;
 mod clients_python;
 mod cluster_life;
+mod differential;
 mod iceberg_fixtures;
 mod lake_demo;
 mod query_life;
