@@ -207,7 +207,8 @@ fn bounds_of_floats_hold_only_without_nan() {
     );
     let keep = |filter| kept(&layout, &files, filter);
     assert_eq!(keep(col("f").gt(lit(5.0))), [false, true, true, true]);
-    assert_eq!(keep(col("f").lt(lit(0.5))), [false, true, true, true]);
+    // No NaN is less than a number, so that what bounds say of numbers is enough.
+    assert_eq!(keep(col("f").lt(lit(0.5))), [false, false, false, true]);
     assert_eq!(keep(col("f").eq(lit(1.5))), [true; 4]);
     // A bound of either zero holds for both.
     let zeros = manifest(

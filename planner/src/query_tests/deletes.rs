@@ -361,16 +361,3 @@ async fn a_bad_deletion_vector_is_named() {
     let error = lake.error("SELECT id FROM t WHERE part = 1").await;
     assert!(error.contains("has two deletion vectors"), "{error}");
 }
-
-#[tokio::test]
-async fn delete_files_of_other_formats_are_refused_by_name() {
-    let (mut lake, files) = lake().await;
-    let mut orc = lake.position_deletes("d.orc", &[(&files[0].path, 2)], &files[0]);
-    orc.file_format(iceberg::spec::DataFileFormat::Orc);
-    lake.commit("t", vec![orc]).await;
-    let error = lake.error("SELECT id FROM t").await;
-    assert!(
-        error.contains("'lake.default.t' uses delete files of format Orc"),
-        "{error}"
-    );
-}
