@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use iceberg::spec::{ManifestContentType, ManifestEntryRef};
+use iceberg::spec::{ManifestContentType, ManifestEntryRef, ManifestFile};
 use parking_lot::Mutex;
 
 /// The live entries of one manifest, sequence numbers and snapshot ids inherited from the manifest list.
@@ -16,8 +16,6 @@ pub struct DecodedManifest {
     pub partition_spec_id: i32,
     /// Data files, or delete files.
     pub content: ManifestContentType,
-    /// Of each entry, if the manifest has them.
-    first_row_ids: Vec<Option<i64>>,
     memo: Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -32,22 +30,28 @@ impl DecodedManifest {
             entries,
             partition_spec_id,
             content,
-            first_row_ids: Vec::new(),
             memo: Mutex::default(),
         }
     }
 
-    /// With the id of the first row of each entry's file.
-    pub(crate) fn with_first_row_ids(self, first_row_ids: Vec<Option<i64>>) -> Self {
-        Self {
-            first_row_ids,
-            ..self
-        }
-    }
-
-    /// The id of the first row of an entry's file; `None` if rows of the snapshot have no ids.
-    pub fn first_row_id(&self, entry: usize) -> Option<i64> {
-        self.first_row_ids.get(entry).copied().flatten()
+    /// The id of the first row of each entry's file, in a snapshot whose manifest list says `manifest` of this one: a
+    /// file without one takes the next of its manifest's (the specification's "First Row ID Inheritance"). In a snapshot
+    /// whose list says none, rows have no ids, whatever a later list says of the same manifest.
+    pub fn first_row_ids(&self, manifest: &ManifestFile) -> Vec<Option<i64>> {
+        let first = manifest.first_row_id.and_then(|id| i64::try_from(id).ok());
+        let Some(mut next) = first.filter(|_| self.content == ManifestContentType::Data) else {
+            return vec![None; self.entries.len()];
+        };
+        let ids = self.entries.iter().map(|entry| {
+            let file = entry.data_file();
+            file.first_row_id().or_else(|| {
+                let rows = i64::try_from(file.record_count()).ok()?;
+                let first = next;
+                next = next.checked_add(rows)?;
+                Some(first)
+            })
+        });
+        ids.collect()
     }
 
     /// A guess at its memory, with room for what is derived from it.

@@ -8,8 +8,8 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use iceberg::spec::{
-    FormatVersion, Manifest, ManifestContentType, ManifestEntry, ManifestEntryRef, ManifestFile,
-    ManifestList, ManifestStatus, Snapshot, TableMetadata,
+    FormatVersion, Manifest, ManifestEntry, ManifestFile, ManifestList, ManifestStatus, Snapshot,
+    TableMetadata,
 };
 use serde::Deserialize;
 
@@ -154,38 +154,16 @@ pub(crate) fn parse_manifest_list(
 
 /// Parses a manifest, keeps its live entries, and lets them inherit what the manifest list says of the manifest.
 pub(crate) fn parse_manifest(manifest: &ManifestFile, bytes: &[u8]) -> Result<DecodedManifest> {
-    let entries: Vec<ManifestEntryRef> = parse_all_entries(manifest, bytes)?
+    let entries = parse_all_entries(manifest, bytes)?
         .into_iter()
         .filter(ManifestEntry::is_alive)
         .map(Arc::new)
         .collect();
-    let first_row_ids = first_row_ids(manifest, &entries);
-    Ok(
-        DecodedManifest::new(entries, manifest.partition_spec_id, manifest.content)
-            .with_first_row_ids(first_row_ids),
-    )
-}
-
-/// The ids of the first rows of live data files: a file without one takes the next of its manifest's ("First Row ID
-/// Inheritance"). A manifest without one is of a snapshot whose rows have no ids.
-fn first_row_ids(manifest: &ManifestFile, entries: &[ManifestEntryRef]) -> Vec<Option<i64>> {
-    let Some(mut next) = manifest
-        .first_row_id
-        .and_then(|id| i64::try_from(id).ok())
-        .filter(|_| manifest.content == ManifestContentType::Data)
-    else {
-        return Vec::new();
-    };
-    let ids = entries.iter().map(|entry| {
-        let file = entry.data_file();
-        file.first_row_id().or_else(|| {
-            let rows = i64::try_from(file.record_count()).ok()?;
-            let first = next;
-            next = next.checked_add(rows)?;
-            Some(first)
-        })
-    });
-    ids.collect()
+    Ok(DecodedManifest::new(
+        entries,
+        manifest.partition_spec_id,
+        manifest.content,
+    ))
 }
 
 /// Parses a manifest with the entries of deleted files, which metadata tables show.

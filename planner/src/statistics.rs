@@ -25,6 +25,8 @@ pub(crate) struct KeptFiles {
     pub(crate) keep: BooleanArray,
     /// By their place in the manifest, the kept files that delete files apply to.
     pub(crate) deletes: HashMap<usize, DeletedRows>,
+    /// The ids of the first rows of all the manifest's files; none are listed if they are not asked for.
+    pub(crate) first_row_ids: Vec<Option<i64>>,
 }
 
 /// What is known, before they are read, of the delete files that apply to a data file.

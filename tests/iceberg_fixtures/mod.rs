@@ -1,5 +1,5 @@
 //! Tables that Spark wrote with the Iceberg Java library, and the answers that it gives to queries over them
-//! (`tests/fixtures/iceberg`): every query in one process, by MySQL and by Flight SQL, and on three workers, by one of the two.
+//! (`tests/fixtures/iceberg`): every query in one process and on three workers, by MySQL the one and by Flight SQL the other.
 
 mod known_gaps;
 mod query;

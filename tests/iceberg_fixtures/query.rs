@@ -25,6 +25,7 @@ struct Line {
     files_total: Option<u64>,
     files_after_pruning: Option<u64>,
     manifests_scanned: Option<u64>,
+    delete_files_after_pruning: Option<u64>,
     no_pruning_reference: Option<serde_json::Value>,
 }
 
@@ -88,6 +89,7 @@ pub struct Files {
     /// How many the reference implementation keeps.
     pub kept: Option<u64>,
     pub manifests_kept: Option<u64>,
+    pub delete_files_kept: Option<u64>,
 }
 
 impl From<Line> for Query {
@@ -127,6 +129,9 @@ impl From<Line> for Query {
                 .filter(|_| line.no_pruning_reference.is_none()),
             manifests_kept: line
                 .manifests_scanned
+                .filter(|_| line.no_pruning_reference.is_none()),
+            delete_files_kept: line
+                .delete_files_after_pruning
                 .filter(|_| line.no_pruning_reference.is_none()),
         });
         Self {

@@ -13,6 +13,9 @@ use super::query::{Answer, Query};
 use super::value::{Row, Value};
 use crate::harness::{Bucket, Cluster, Settings, eventually, package_root, python};
 
+/// Every query by both protocols on both topologies, which takes twice the time.
+const IN_FULL: &str = "FIXTURES_IN_FULL";
+
 /// Queries that run at the same time by one protocol.
 const CONNECTIONS: usize = 4;
 
@@ -61,13 +64,15 @@ pub async fn run_all(queries: &[Query], bucket: &Bucket, workers: usize) -> Vec<
         0 => "server",
         _ => "workers",
     };
-    // What a protocol does to values does not depend on where they come from: workers are asked by one of the two.
-    let all = || queries.iter().enumerate();
+    // What a protocol does to values does not depend on where they come from: each query goes by one protocol to one
+    // topology, and by the other to the other.
+    let in_full = std::env::var_os(IN_FULL).is_some();
     let [flight, mysql] = [0, 1].map(|protocol| -> Vec<&Query> {
-        all()
-            .filter(|(at, _)| workers == 0 || at % 2 == protocol)
-            .map(|(_, query)| query)
-            .collect()
+        let asked = queries.iter().enumerate().filter(|(at, _)| {
+            let by_flight = (at % 2 == 0) == (workers == 0);
+            in_full || by_flight == (protocol == 0)
+        });
+        asked.map(|(_, query)| query).collect()
     });
     let (by_flight, by_mysql) = tokio::join!(
         flight_answers(&cluster, &flight),
@@ -288,6 +293,11 @@ async fn files_failures(cluster: &Cluster, queries: &[Query], topology: &str) ->
                 "manifests",
                 &scan["manifests"]["kept"],
                 files.manifests_kept,
+            ),
+            (
+                "delete files",
+                &scan["deleteFiles"]["kept"],
+                files.delete_files_kept,
             ),
         ] {
             if let (Some(found), Some(most)) = (found.as_u64(), most)

@@ -144,6 +144,11 @@ impl Value {
                     Json::String(text) => text.parse().expect("a number"),
                     other => other.as_f64().expect("a number"),
                 };
+                // serde_json reads the last digit of some doubles otherwise; it is none of a float's.
+                let value = match of {
+                    Type::Float => f64::from(value as f32),
+                    _ => value,
+                };
                 Self::Text(float(value))
             }
             (Type::Variant, Json::String(text)) => Self::Text(variant(text)),
@@ -235,7 +240,10 @@ impl Value {
                     .format("%H:%M:%S%.6f")
                     .to_string()
             }
-            (Type::Bytes, DataType::Binary | DataType::FixedSizeBinary(_))
+            (
+                Type::Bytes,
+                DataType::Binary | DataType::LargeBinary | DataType::FixedSizeBinary(_),
+            )
             | (
                 Type::Boolean | Type::Plain | Type::Decimal { .. },
                 DataType::Boolean

@@ -70,13 +70,19 @@ impl ScanPlan<'_> {
 
         let mut kept = Vec::with_capacity(decoded.len());
         let mut files_total = 0;
-        for manifest in decoded {
+        let read = manifests.iter().zip(&may_match).filter(|(_, read)| **read);
+        for (manifest, (listed, _)) in decoded.into_iter().zip(read) {
             files_total += manifest.entries.len() as u64;
             let keep = BooleanArray::from(filter.prune_files(&manifest, layout)?);
+            let first_row_ids = match self.table.has_row_lineage() {
+                true => manifest.first_row_ids(listed),
+                false => Vec::new(),
+            };
             kept.push(KeptFiles {
                 manifest,
                 keep,
                 deletes: HashMap::new(),
+                first_row_ids,
             });
         }
         for (manifest, _) in manifests.iter().zip(&may_match).filter(|(_, keep)| !**keep) {
@@ -223,7 +229,8 @@ impl ScanPlan<'_> {
                 }
                 let lineage = self.table.has_row_lineage().then(|| {
                     let entry = &manifest.entries[index];
-                    inherited(manifest.first_row_id(index), entry.sequence_number())
+                    let first = kept.first_row_ids.get(index).copied().flatten();
+                    inherited(first, entry.sequence_number())
                 });
                 if let Some(set) = constants.of_file(data, &identity, layout, lineage) {
                     file = file.with_extension(set);

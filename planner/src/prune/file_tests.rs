@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::execution::context::ExecutionProps;
-use datafusion::logical_expr::{Expr, cast, col, lit};
+use datafusion::functions::core::expr_fn::get_field;
+use datafusion::logical_expr::{Expr, cast, col, lit, not};
 use datafusion::scalar::ScalarValue;
 use iceberg::spec::{
     DataContentType, DataFile, DataFileBuilder, DataFileFormat, Datum, FieldSummary, Literal,
     ManifestContentType, ManifestEntry, ManifestFile, ManifestStatus, NestedField, PartitionSpec,
-    PrimitiveType as P, Schema, Struct, Transform, Type,
+    PrimitiveType as P, Schema, Struct, StructType, Transform, Type,
 };
 use tarn_catalog::DecodedManifest;
 
@@ -192,7 +193,7 @@ fn nulls_are_counted() {
 }
 
 #[test]
-fn bounds_of_floats_hold_only_without_nan() {
+fn bounds_of_floats_hold_for_numbers_only() {
     let layout = unpartitioned();
     let bounds = || File::bounds(3, Datum::double(1.0), Datum::double(2.0));
     let files = manifest(
@@ -207,9 +208,25 @@ fn bounds_of_floats_hold_only_without_nan() {
     );
     let keep = |filter| kept(&layout, &files, filter);
     assert_eq!(keep(col("f").gt(lit(5.0))), [false, true, true, true]);
-    // No NaN is less than a number, so that what bounds say of numbers is enough.
+    // NaN is larger than that: what is kept is a number.
     assert_eq!(keep(col("f").lt(lit(0.5))), [false, false, false, true]);
+    assert_eq!(keep(col("f").eq(lit(5.0))), [false, false, false, true]);
+    assert_eq!(keep(col("f").eq(lit(f64::NAN))), [false, true, true, true]);
     assert_eq!(keep(col("f").eq(lit(1.5))), [true; 4]);
+    // So it is where another conjunct says so, and not where a disjunct does.
+    let bounded = col("f").gt(lit(5.0)).and(col("f").lt(lit(7.0)));
+    assert_eq!(keep(bounded), [false, false, false, true]);
+    let either = col("f").gt(lit(5.0)).or(col("f").lt(lit(0.5)));
+    assert_eq!(keep(either), [false, true, true, true]);
+    assert_eq!(
+        keep(not(col("f").lt_eq(lit(5.0)))),
+        [false, true, true, true]
+    );
+    // Nothing but NaN, and null.
+    let all_nan = File::default().nulls(3, 4).nans(3, ROWS - 4);
+    let none = manifest(0, vec![all_nan]);
+    assert_eq!(kept(&layout, &none, col("f").lt(lit(5.0))), [false]);
+    assert_eq!(kept(&layout, &none, col("f").gt(lit(5.0))), [true]);
     // A bound of either zero holds for both.
     let zeros = manifest(
         0,
@@ -319,10 +336,67 @@ fn buckets_hold_equal_values_only() {
         kept(&layout, &files, col("i").not_eq(lit(34))),
         [true, true, false]
     );
+    // Beside something else, and among others.
+    assert_eq!(
+        kept(&layout, &files, col("i").eq(lit(34)).or(col("i").is_null())),
+        [true, false, true]
+    );
+    assert_eq!(
+        kept(&layout, &files, not(col("i").eq(lit(34)))),
+        [true, true, false]
+    );
+    let null = lit(ScalarValue::Int32(None));
+    assert_eq!(
+        kept(
+            &layout,
+            &files,
+            col("i").in_list(vec![lit(34), null], false)
+        ),
+        [true, false, false]
+    );
+    assert_eq!(
+        kept(&layout, &files, col("i").in_list(vec![lit(34)], true)),
+        [true, true, false]
+    );
     assert_eq!(
         kept(&layout, &files, col("i").gt(lit(34))),
         [true, true, false]
     );
+}
+
+#[test]
+fn fields_of_structs_have_bounds_and_partitions() {
+    let inner = |id, name: &str, of| NestedField::optional(id, name, of).into();
+    let deep = StructType::new(vec![inner(4, "c", Type::Primitive(P::String))]);
+    let fields = vec![
+        inner(3, "a", Type::Primitive(P::Int)),
+        inner(2, "b", Type::Struct(deep)),
+    ];
+    let schema = Schema::builder()
+        .with_fields(vec![inner(1, "s", Type::Struct(StructType::new(fields)))])
+        .build()
+        .expect("a schema");
+    let spec = PartitionSpec::builder(schema.clone())
+        .with_spec_id(0)
+        .add_partition_field("s.b.c", "c", Transform::Identity)
+        .expect("a field")
+        .build()
+        .expect("a spec");
+    let layout = TableLayout::of_specs(&schema, &[&spec], 0).expect("a layout");
+    let file = |value: &str| File {
+        partition: vec![Some(Literal::string(value))],
+        ..File::bounds(3, Datum::int(1), Datum::int(5)).nulls(3, 0)
+    };
+    let files = manifest(0, vec![file("x"), file("y")]);
+    let keep = |filter| kept(&layout, &files, filter);
+    let a = || get_field(col("s"), "a");
+    let c = || get_field(get_field(col("s"), "b"), "c");
+    assert_eq!(keep(a().eq(lit(6))), [false, false]);
+    assert_eq!(keep(a().eq(lit(5))), [true, true]);
+    assert_eq!(keep(a().is_null()), [false, false]);
+    assert_eq!(keep(c().eq(lit("y"))), [false, true]);
+    assert_eq!(keep(c().eq(lit("y")).and(a().lt(lit(1)))), [false, false]);
+    assert_eq!(keep(col("s").is_null()), [true, true]);
 }
 
 fn summary(contains_null: bool, lower: Option<i32>, upper: Option<i32>) -> FieldSummary {

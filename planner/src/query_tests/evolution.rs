@@ -97,14 +97,14 @@ impl TableProvider for OneFile {
     }
 }
 
-fn with_id(field: Field, id: i32) -> Field {
+pub(super) fn with_id(field: Field, id: i32) -> Field {
     field.with_metadata(HashMap::from([(
         "PARQUET:field_id".to_string(),
         id.to_string(),
     )]))
 }
 
-fn write(path: &Path, columns: Vec<(Field, ArrayRef)>) {
+pub(super) fn write(path: &Path, columns: Vec<(Field, ArrayRef)>) {
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
     let batch =
         RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("the columns fit");
@@ -115,30 +115,30 @@ fn write(path: &Path, columns: Vec<(Field, ArrayRef)>) {
     writer.close().expect("the file is closed");
 }
 
-fn optional(id: i32, name: &str, of: Type) -> Arc<NestedField> {
+pub(super) fn optional(id: i32, name: &str, of: Type) -> Arc<NestedField> {
     NestedField::optional(id, name, of).into()
 }
 
-fn primitive(id: i32, name: &str, of: P) -> Arc<NestedField> {
+pub(super) fn primitive(id: i32, name: &str, of: P) -> Arc<NestedField> {
     optional(id, name, Type::Primitive(of))
 }
 
-fn table(fields: Vec<Arc<NestedField>>) -> IcebergSchema {
+pub(super) fn table(fields: Vec<Arc<NestedField>>) -> IcebergSchema {
     IcebergSchema::builder()
         .with_fields(fields)
         .build()
         .expect("a schema")
 }
 
-struct Case {
-    folder: tempfile::TempDir,
-    schema: IcebergSchema,
-    mapping: Option<NameMapping>,
-    constants: Option<FileConstants>,
+pub(super) struct Case {
+    pub(super) folder: tempfile::TempDir,
+    pub(super) schema: IcebergSchema,
+    pub(super) mapping: Option<NameMapping>,
+    pub(super) constants: Option<FileConstants>,
 }
 
 impl Case {
-    fn new(schema: IcebergSchema, file: Vec<(Field, ArrayRef)>) -> Self {
+    pub(super) fn new(schema: IcebergSchema, file: Vec<(Field, ArrayRef)>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         write(&folder.path().join("f.parquet"), file);
         Self {
@@ -150,7 +150,7 @@ impl Case {
     }
 
     /// The answer, the same with filters evaluated by the reader and above it.
-    async fn query(&self, sql: &str) -> Result<String> {
+    pub(super) async fn query(&self, sql: &str) -> Result<String> {
         let mut answers = Vec::new();
         for late_materialization in [false, true] {
             let options = SessionOptions {
@@ -181,18 +181,18 @@ impl Case {
         Ok(answers.remove(0))
     }
 
-    async fn answer(&self, sql: &str) -> String {
+    pub(super) async fn answer(&self, sql: &str) -> String {
         self.query(sql)
             .await
             .unwrap_or_else(|e| panic!("{sql}: {e}"))
     }
 }
 
-fn ints(values: &[i32]) -> ArrayRef {
+pub(super) fn ints(values: &[i32]) -> ArrayRef {
     Arc::new(Int32Array::from(values.to_vec()))
 }
 
-fn strings(values: &[&str]) -> ArrayRef {
+pub(super) fn strings(values: &[&str]) -> ArrayRef {
     Arc::new(StringArray::from(values.to_vec()))
 }
 

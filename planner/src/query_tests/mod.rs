@@ -2,6 +2,7 @@
 
 mod answers;
 mod codec;
+mod defaults;
 mod deletes;
 mod deleting;
 mod equality_deletes;
@@ -9,4 +10,5 @@ mod evolution;
 mod formats;
 pub(crate) mod lake;
 mod pruning;
+mod row_lineage;
 pub(crate) mod versions;

@@ -60,3 +60,41 @@ pub(super) fn leave_out_of_wildcards(select: &mut Select) -> Result<(), RewriteE
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statement::rewrite_query;
+    use crate::statement::sql_session::{TestSession, query};
+
+    fn rewritten(sql: &str) -> Result<String, RewriteError> {
+        rewrite_query(&query(sql), &TestSession::default()).map(|statement| statement.to_string())
+    }
+
+    #[test]
+    fn columns_of_row_lineage_are_there_for_who_names_them() {
+        for (sql, named) in [
+            ("SELECT _row_id FROM t", true),
+            ("SELECT a FROM t WHERE t._ROW_ID > 1", true),
+            ("SELECT `_last_updated_sequence_number` FROM t", true),
+            ("SELECT * FROM t", false),
+            ("SELECT '_row_id' FROM t", false),
+        ] {
+            assert_eq!(names_row_lineage(&query(sql)), named, "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_wildcard_leaves_them_out() {
+        let sql = rewritten("SELECT *, _row_id FROM t").expect("one table");
+        assert!(
+            sql.contains("EXCLUDE (`_row_id`, `_last_updated_sequence_number`)"),
+            "{sql}"
+        );
+        let plain = rewritten("SELECT * FROM t").expect("a plain query");
+        assert!(!plain.contains("EXCLUDE"), "{plain}");
+        let error =
+            rewritten("SELECT *, _row_id FROM t JOIN u ON t.a = u.a").expect_err("two tables");
+        assert!(error.to_string().contains("more than one table"), "{error}");
+    }
+}
