@@ -113,7 +113,9 @@ async fn a_new_worker_takes_part_without_any_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draining_worker_finishes_its_tasks_and_takes_no_more() {
-    let mut cluster = Cluster::over(generate_tpch(), 2).await;
+    // The query takes as long as the machine is slow, and the worker waits for it.
+    let settings = Settings::default().with("TARN_WORKER_DRAIN_TIMEOUT", "15min");
+    let mut cluster = Cluster::over_with(generate_tpch(), 2, settings).await;
     let mut client = cluster.client().await;
     let query = tokio::spawn(async move { client.try_query(LONG).await });
     let busy = busy_worker(&cluster).await;

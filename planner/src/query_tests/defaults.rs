@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int32Array, ListArray, MapArray, StructArray};
+use arrow::array::{Array, ArrayRef, Int32Array, ListArray, MapArray, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, Fields};
 use iceberg::spec::{
