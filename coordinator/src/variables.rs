@@ -420,7 +420,7 @@ fn checked(variable: &Variable, value: &NewValue) -> Result<String> {
                 Error::new(
                     ErrorKind::UnknownTimeZone,
                     format!(
-                        "The time zone '{shown}' is not supported: timestamps are UTC here; use CONVERT_TZ"
+                        "time_zone '{shown}' is not supported: timestamps are UTC here; use CONVERT_TZ"
                     ),
                 )
             }),

@@ -8,6 +8,7 @@ use arrow::datatypes::{DataType, FieldRef, Fields};
 use super::column_plan::{FieldPlan, ShapePlan, StructPlan};
 use super::error::FormatError;
 use super::leaf::to_table_type;
+use crate::scan::under;
 
 /// The table's fields from the arrays of [`StructPlan::reads`]. `name` is what errors call the level.
 pub(crate) fn shape_fields(
@@ -54,7 +55,10 @@ fn shape_array(
             if targets.is_empty() {
                 return Ok(Arc::new(StructArray::new_empty_fields(of.len(), nulls)));
             }
-            let fields = shape_fields(plan, of.columns(), targets, of.len())?;
+            let fields = shape_fields(plan, of.columns(), targets, of.len())?
+                .into_iter()
+                .map(|field| under(nulls.as_ref(), field))
+                .collect::<Result<Vec<_>, _>>()?;
             Ok(Arc::new(StructArray::try_new(
                 targets.clone(),
                 fields,

@@ -8,10 +8,13 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, ListArray, MapArray, RecordBatch, StructArray, new_null_array,
+    Array, ArrayRef, AsArray, ListArray, MapArray, RecordBatch, StructArray, make_array,
+    new_null_array,
 };
+use arrow::buffer::NullBuffer;
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
+use arrow::error::ArrowError;
 use datafusion::common::exec_datafusion_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
@@ -111,7 +114,10 @@ fn conform_struct(array: &StructArray, targets: &Fields, fields: &StructType) ->
     let children = targets.iter().zip(fields.fields()).map(|(target, field)| {
         match array.column_by_name(target.name()) {
             Some(child) => conform(child, target.data_type(), field),
-            None => missing(target, field, array.len()),
+            None => {
+                let values = missing(target, field, array.len())?;
+                Ok(under(array.nulls(), values)?)
+            }
         }
     });
     Ok(Arc::new(StructArray::try_new_with_length(
@@ -120,6 +126,17 @@ fn conform_struct(array: &StructArray, targets: &Fields, fields: &StructType) ->
         array.nulls().cloned(),
         array.len(),
     )?))
+}
+
+/// A field of structs, null where the struct is: whoever takes the field alone sees no struct around it.
+pub(crate) fn under(structs: Option<&NullBuffer>, field: ArrayRef) -> Result<ArrayRef, ArrowError> {
+    if structs.is_none_or(|nulls| nulls.null_count() == 0) || field.data_type().is_null() {
+        return Ok(field);
+    }
+    let nulls = NullBuffer::union(structs, field.nulls());
+    Ok(make_array(
+        field.to_data().into_builder().nulls(nulls).build()?,
+    ))
 }
 
 /// The values of a field that the file does not have.

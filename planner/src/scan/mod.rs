@@ -36,6 +36,7 @@ pub use report::{ScanRef, finish_scan_reports, iceberg_scans};
 pub use stores::ScanStores;
 
 pub(crate) use column_adapter::{ColumnAdapterFactory, FileConstants};
+pub(crate) use conform::under;
 pub(crate) use file_columns::TableColumns;
 pub(crate) use other_formats::wanted_field;
 pub(crate) use reader::{ReadSource, ReaderFactory, ScannedFile};
