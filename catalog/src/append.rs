@@ -20,6 +20,5 @@ mod writer;
 pub use properties::WriteOptions;
 pub use writer::{AppendSummary, AppendWriter};
 
-pub(crate) use commit::Retry;
 pub(crate) use partition::unsupported_partitioning;
 pub(crate) use properties::check_properties;

@@ -11,6 +11,7 @@ mod avro_names;
 mod backend;
 mod catalog;
 mod catalog_kind;
+mod commit_retry;
 mod create;
 mod error;
 mod extension_columns;

@@ -4,7 +4,6 @@
 //! at anew, and what it asks for be checked again.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use iceberg::spec::{
     FormatVersion, MAIN_BRANCH, SnapshotReference, SnapshotRetention, TableMetadata,
@@ -12,9 +11,9 @@ use iceberg::spec::{
 use iceberg::{TableRequirement, TableUpdate};
 use serde::Deserialize;
 
-use crate::append::Retry;
 use crate::backend::CommitError;
 use crate::catalog::Catalog;
+use crate::commit_retry::CommitRetry;
 use crate::error::{CatalogError, Result};
 use crate::pinned::PinnedTable;
 use crate::version::{known_names, snapshot_at, time_text};
@@ -154,9 +153,7 @@ impl Catalog {
         let mut base = self.table(database, table).await?;
         let name = base.name().clone();
         let uuid = base.metadata().uuid();
-        let retry = Retry::of(base.metadata());
-        let started = Instant::now();
-        let mut attempt = 0;
+        let mut retry = CommitRetry::of(&base);
         loop {
             let refs = references(base.metadata())?;
             let previous = refs
@@ -194,7 +191,6 @@ impl Catalog {
                 now,
                 changed: true,
             };
-            attempt += 1;
             let reason = match self
                 .backend()
                 .commit(&base, requirements, vec![update])
@@ -222,22 +218,7 @@ impl Catalog {
                 }
                 Err(CommitError::Conflict(reason)) => reason,
             };
-            if attempt > retry.retries || started.elapsed() > retry.total {
-                return Err(CatalogError::CommitConflict {
-                    table: name,
-                    attempts: attempt,
-                    reason,
-                });
-            }
-            tokio::time::sleep(retry.wait(attempt)).await;
-            base = self.table(database, table).await?;
-            if base.metadata().uuid() != uuid {
-                return Err(CatalogError::CommitConflict {
-                    table: name,
-                    attempts: attempt,
-                    reason: "the table was dropped and made again meanwhile".to_owned(),
-                });
-            }
+            base = retry.next_base(self, &name, reason).await?;
         }
     }
 }

@@ -4,7 +4,7 @@
 //! Only the manifest list is written anew for each attempt.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use iceberg::io::FileIO;
 use iceberg::spec::{
@@ -18,6 +18,7 @@ use uuid::Uuid;
 use crate::avro_names::avro_name;
 use crate::backend::{CommitError, StagedTable};
 use crate::catalog::{Catalog, creation_error};
+use crate::commit_retry::CommitRetry;
 use crate::error::{CatalogError, Result};
 use crate::name::TableName;
 use crate::pinned::PinnedTable;
@@ -26,17 +27,6 @@ use crate::storage::{TableStorage, delete_files, file_io_over, root_cause};
 
 /// Files that one manifest names, so that a reader can skip, cache and read manifests apart.
 const FILES_PER_MANIFEST: usize = 2000;
-
-/// Attempts, if the table does not say (`commit.retry.num-retries`). Appends never contradict each other, so a lost
-/// attempt only means that another writer was faster.
-const RETRIES: u32 = 30;
-
-/// Pauses between attempts, if the table does not say (`commit.retry.min-wait-ms`, `max-wait-ms`).
-const MIN_WAIT: Duration = Duration::from_millis(20);
-const MAX_WAIT: Duration = Duration::from_secs(2);
-
-/// All attempts together, if the table does not say (`commit.retry.total-timeout-ms`).
-const TOTAL_WAIT: Duration = Duration::from_secs(120);
 
 /// Where the rows go.
 pub(crate) enum Target {
@@ -143,15 +133,13 @@ async fn append(catalog: &Catalog, table: PinnedTable, files: Vec<DataFile>) -> 
 async fn attempts(catalog: &Catalog, mut base: PinnedTable, producer: &mut Producer) -> Result<()> {
     let name = base.name().clone();
     let uuid = base.metadata().uuid();
-    let retry = Retry::of(base.metadata());
-    let started = Instant::now();
-    let mut attempt = 0;
+    let mut retry = CommitRetry::of(&base);
     loop {
         // It may have been upgraded since the append began.
         check_written(&name, base.metadata())?;
         let manifests = base.manifests().await?;
         let snapshot = producer
-            .snapshot(base.metadata(), manifests.to_vec(), attempt)
+            .snapshot(base.metadata(), manifests.to_vec(), retry.lost())
             .await?;
         let requirements = vec![
             TableRequirement::UuidMatch { uuid },
@@ -171,7 +159,6 @@ async fn attempts(catalog: &Catalog, mut base: PinnedTable, producer: &mut Produ
                 reference: SnapshotReference::new(snapshot.snapshot_id(), retention),
             },
         ];
-        attempt += 1;
         let reason = match catalog.backend().commit(&base, requirements, updates).await {
             Ok(()) => {
                 producer.delete_lists_but(snapshot.manifest_list()).await;
@@ -196,60 +183,7 @@ async fn attempts(catalog: &Catalog, mut base: PinnedTable, producer: &mut Produ
             }
             Err(CommitError::Conflict(reason)) => reason,
         };
-        if attempt > retry.retries || started.elapsed() > retry.total {
-            return Err(CatalogError::CommitConflict {
-                table: name,
-                attempts: attempt,
-                reason,
-            });
-        }
-        tokio::time::sleep(retry.wait(attempt)).await;
-        base = catalog.table(&name.database, &name.table).await?;
-        if base.metadata().uuid() != uuid {
-            let reason = "the table was dropped and made again meanwhile".to_string();
-            return Err(CatalogError::CommitConflict {
-                table: name,
-                attempts: attempt,
-                reason,
-            });
-        }
-    }
-}
-
-/// How often and how long to try.
-pub(crate) struct Retry {
-    pub(crate) retries: u32,
-    min: Duration,
-    max: Duration,
-    pub(crate) total: Duration,
-}
-
-impl Retry {
-    pub(crate) fn of(metadata: &TableMetadata) -> Self {
-        let get = |key: &str| {
-            metadata
-                .properties()
-                .get(key)
-                .and_then(|text| text.trim().parse::<u64>().ok())
-        };
-        let wait = |key: &str, default| get(key).map_or(default, Duration::from_millis);
-        Self {
-            retries: get("commit.retry.num-retries")
-                .map_or(RETRIES, |n| u32::try_from(n).unwrap_or(u32::MAX)),
-            min: wait("commit.retry.min-wait-ms", MIN_WAIT),
-            max: wait("commit.retry.max-wait-ms", MAX_WAIT),
-            total: wait("commit.retry.total-timeout-ms", TOTAL_WAIT),
-        }
-    }
-
-    /// Doubles with each attempt, and is spread out, so that writers that met do not meet again.
-    pub(crate) fn wait(&self, attempt: u32) -> Duration {
-        let doubled = self
-            .min
-            .saturating_mul(1 << (attempt - 1).min(16))
-            .min(self.max);
-        let spread = (Uuid::new_v4().as_u128() % 1024) as u32;
-        doubled.mul_f64(0.25 + f64::from(spread) / 1024.0)
+        base = retry.next_base(catalog, &name, reason).await?;
     }
 }
 
