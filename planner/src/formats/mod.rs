@@ -21,6 +21,7 @@ mod leaf;
 mod orc;
 mod rows;
 mod shape;
+mod varint;
 
 #[cfg(test)]
 mod fixture_files;

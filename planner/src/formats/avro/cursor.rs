@@ -2,6 +2,7 @@
 
 use crate::formats::FileFormat;
 use crate::formats::error::FormatError;
+use crate::formats::varint::{unzigzag, varint};
 
 pub(super) fn damaged(reason: impl Into<String>) -> FormatError {
     FormatError::damaged(FileFormat::Avro, reason)
@@ -59,18 +60,9 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn long(&mut self) -> Result<i64, FormatError> {
-        let mut value = 0u64;
-        for shift in (0..70).step_by(7) {
-            let byte = self.byte()?;
-            if shift == 63 && byte > 1 {
-                break;
-            }
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok((value >> 1) as i64 ^ -((value & 1) as i64));
-            }
-        }
-        Err(damaged("a number has more than 64 bits"))
+        varint(|| self.byte())?
+            .map(unzigzag)
+            .ok_or_else(|| damaged("a number has more than 64 bits"))
     }
 
     pub(super) fn int(&mut self) -> Result<i32, FormatError> {

@@ -1,7 +1,8 @@
 //! Integers in runs, in both versions (ORC specification, "Integer Run Length Encoding, version 1" and "version 2").
 
-use super::stream::{Stream, damaged, unzigzag};
+use super::stream::{Stream, damaged};
 use crate::formats::error::FormatError;
+use crate::formats::varint::unzigzag;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {

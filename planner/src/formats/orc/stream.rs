@@ -8,6 +8,7 @@ use bytes::Bytes;
 use crate::formats::compression::Codec;
 use crate::formats::error::FormatError;
 use crate::formats::file_format::FileFormat;
+use crate::formats::varint::{unzigzag, varint};
 
 /// How a file's streams and footers are compressed.
 #[derive(Debug, Clone, Copy)]
@@ -139,18 +140,7 @@ impl Stream {
 
     /// An unsigned number in groups of seven bits, the lowest first.
     pub(super) fn varint(&mut self) -> Result<u64, FormatError> {
-        let mut value = 0u64;
-        for shift in (0..70).step_by(7) {
-            let byte = self.byte()?;
-            if shift == 63 && byte > 1 {
-                break;
-            }
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(damaged("a number has more than 64 bits"))
+        varint(|| self.byte())?.ok_or_else(|| damaged("a number has more than 64 bits"))
     }
 
     pub(super) fn signed_varint(&mut self) -> Result<i64, FormatError> {
@@ -172,9 +162,4 @@ impl Stream {
         }
         Err(damaged("a decimal has more than 128 bits"))
     }
-}
-
-/// Signed numbers are kept with the sign in the lowest bit.
-pub(super) fn unzigzag(value: u64) -> i64 {
-    (value >> 1) as i64 ^ -((value & 1) as i64)
 }
