@@ -238,7 +238,12 @@ impl RotatingFile {
 }
 
 fn append_to(path: &Path) -> io::Result<(BufWriter<File>, u64)> {
-    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    // Statements hold values: no business of every account of the machine.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o640);
+    let file = options.open(path)?;
     let bytes = file.metadata()?.len();
     Ok((BufWriter::new(file), bytes))
 }

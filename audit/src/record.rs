@@ -95,6 +95,49 @@ pub struct StatementError {
 mod tests {
     use super::*;
 
+    /// The names of an object's fields.
+    fn fields(value: &serde_json::Value) -> Vec<String> {
+        let object = value.as_object().expect("an object");
+        object.keys().cloned().collect()
+    }
+
+    #[test]
+    fn every_field_is_documented() {
+        let document = include_str!("../../docs/audit.md");
+        let record = AuditRecord {
+            query_id: String::new(),
+            connection_id: 0,
+            protocol: String::new(),
+            user: String::new(),
+            client: String::new(),
+            catalog: String::new(),
+            database: String::new(),
+            kind: String::new(),
+            statement: String::new(),
+            start_ms: 0,
+            end_ms: 0,
+            planning_ms: 0,
+            execution_ms: 0,
+            outcome: Outcome::Error,
+            error: Some(StatementError {
+                kind: String::new(),
+                code: 0,
+                message: String::new(),
+            }),
+            rows_returned: 0,
+            bytes_returned: 0,
+            rows_affected: 0,
+            retries: 0,
+            workers: 0,
+            scans: vec![ScanReport::default()],
+        };
+        let record = serde_json::to_value(&record).expect("plain data serialises");
+        let (scan, error) = (&record["scans"][0], &record["error"]);
+        for field in [fields(&record), fields(scan), fields(error)].concat() {
+            assert!(document.contains(&format!("`{field}`")), "{field}");
+        }
+    }
+
     #[test]
     fn a_long_statement_is_cut_between_characters() {
         // 'é' is two bytes: the limit falls inside one when the text starts with a single byte.

@@ -305,9 +305,13 @@ pub(crate) fn planned_reports(
 }
 
 impl SessionValues for StatementContext {
-    fn variable(&self, _: VariableScope, name: &str) -> Option<SessionValue> {
+    fn variable(&self, scope: VariableScope, name: &str) -> Option<SessionValue> {
         let variable = find(name)?;
-        let Some(text) = self.variables.text(name) else {
+        let values = match scope {
+            VariableScope::Global => &self.engine.globals(),
+            VariableScope::Default | VariableScope::Session => &self.variables,
+        };
+        let Some(text) = values.text(name) else {
             return Some(SessionValue::Null);
         };
         Some(match variable.kind {

@@ -599,6 +599,15 @@ mod tests {
     }
 
     #[test]
+    fn each_of_tarns_own_is_documented() {
+        let document = include_str!("../../docs/sql.md");
+        for variable in VARIABLES.iter().filter(|variable| variable.tarn) {
+            let line = format!("\n| `{}` | {} |", variable.name, variable.unit);
+            assert!(document.contains(&line), "{}", variable.name);
+        }
+    }
+
+    #[test]
     fn sizes_are_read_with_and_without_a_unit() {
         for (text, expected) in [
             ("0", Some(0)),

@@ -30,6 +30,9 @@ pub trait Client: Send + Sync {
     /// Another connection as the same user, to ask about this one while it is busy.
     async fn another(&self) -> Result<Box<dyn Client>, ClientError>;
 
+    /// Ends the session on the engine's side, so that it need not idle out.
+    async fn close(&self);
+
     /// Stops the statement that runs.
     fn cancel(&self);
 

@@ -64,6 +64,10 @@ impl Client for EmbeddedClient {
         )?))
     }
 
+    async fn close(&self) {
+        self.session.close();
+    }
+
     fn cancel(&self) {
         self.session.cancel_running();
     }

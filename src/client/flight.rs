@@ -1,11 +1,13 @@
 //! A server, by Arrow Flight SQL.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Schema, UInt64Type};
+use arrow_flight::Action;
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::client::FlightSqlServiceClient;
 use futures::stream::BoxStream;
@@ -15,14 +17,16 @@ use tonic::transport::{Channel, Endpoint};
 use super::connection::{Answer, Client, ClientError};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A server that does not answer is left without a word.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// As much as the engine may put into one message.
 const MAX_MESSAGE_BYTES: usize = 1 << 30;
 
-/// A connection to a server.
-#[derive(Clone)]
+/// A connection to a server. Its session there ends when it is dropped.
 pub struct FlightClient {
     flight: FlightSqlServiceClient<Channel>,
     login: Login,
+    closed: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -78,7 +82,11 @@ impl FlightClient {
                     login.user
                 ))
             })?;
-        Ok(Self { flight, login })
+        Ok(Self {
+            flight,
+            login,
+            closed: AtomicBool::new(false),
+        })
     }
 }
 
@@ -128,6 +136,12 @@ impl Client for FlightClient {
         Ok(Box::new(Self::log_in(self.login.clone()).await?))
     }
 
+    async fn close(&self) {
+        if !self.closed.swap(true, Ordering::AcqRel) {
+            close_session(self.flight.clone()).await;
+        }
+    }
+
     fn cancel(&self) {
         // Dropping the answer resets its stream, and the server then cancels the query.
     }
@@ -135,6 +149,29 @@ impl Client for FlightClient {
     fn place(&self) -> String {
         place_of(&self.login)
     }
+}
+
+impl Drop for FlightClient {
+    fn drop(&mut self) {
+        if !self.closed.load(Ordering::Acquire)
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(close_session(self.flight.clone()));
+        }
+    }
+}
+
+/// A server that is gone, or too busy to say so, lets the session idle out.
+async fn close_session(mut flight: FlightSqlServiceClient<Channel>) {
+    let mut request = tonic::Request::new(Action::new("CloseSession", Vec::new()));
+    if let Some(token) = flight
+        .token()
+        .and_then(|token| format!("Bearer {token}").parse().ok())
+    {
+        request.metadata_mut().insert("authorization", token);
+    }
+    let closing = flight.inner_mut().do_action(request);
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, closing).await;
 }
 
 /// A statement without rows answers with one row of one column, `affected_rows`; a query may call its column so too.

@@ -128,17 +128,17 @@ fn say_who_may_enter(settings: &Settings) {
     ]
     .map(|s| settings.address(s));
     let loopback = listens.iter().all(|address| address.ip().is_loopback());
-    match (settings.is_open(), loopback) {
-        (true, true) => {
-            tracing::info!(
-                "only this machine can connect; root needs no password ([[users]] in the configuration sets one)"
-            );
-        }
-        (true, false) => {
-            tracing::warn!(
-                "other machines can connect and there is a user without a password: set [[users]] in the configuration"
-            );
-        }
-        (false, _) => {}
+    let open = settings.open_users().join(", ");
+    if open.is_empty() {
+        return;
+    }
+    if loopback {
+        tracing::info!(
+            "only this machine can connect; no password is needed by: {open} ([[users]] in the configuration sets one)"
+        );
+    } else {
+        tracing::warn!(
+            "other machines can connect, and no password is needed by: {open}; set one in [[users]] of the configuration"
+        );
     }
 }

@@ -31,15 +31,17 @@ fn run(runtime: &Runtime, settings: &Settings, args: SqlArgs) -> Result<(), Stri
         .block_on(connect(settings, &args))
         .map_err(|e| e.to_string())?;
     let format = args.format.unwrap_or(Format::Table);
-    match script {
+    let result = match script {
         Some(script) => {
             run_script(runtime, client.as_ref(), script, format).map_err(|e| e.to_string())
         }
         None => {
             let history = history_file();
-            interactive(runtime, client, format, history).map_err(|e| e.to_string())
+            interactive(runtime, Arc::clone(&client), format, history).map_err(|e| e.to_string())
         }
-    }
+    };
+    runtime.block_on(client.close());
+    result
 }
 
 fn script(args: &SqlArgs) -> Result<Option<Script>, String> {

@@ -191,16 +191,17 @@ impl Settings {
         u32::try_from(self.count(name)).unwrap_or(u32::MAX)
     }
 
-    /// Whether somebody may log in without a password.
-    pub fn is_open(&self) -> bool {
-        match &self.users {
-            None => true,
-            Some(users) => users.iter().any(|user| match &user.password {
-                UserPassword::None => true,
-                UserPassword::Plain(password) => password.is_empty(),
-                UserPassword::Sha256(_) => false,
-            }),
-        }
+    /// The users who may log in without a password.
+    pub fn open_users(&self) -> Vec<&str> {
+        let Some(users) = &self.users else {
+            return vec!["root"];
+        };
+        let open = users.iter().filter(|user| match &user.password {
+            UserPassword::None => true,
+            UserPassword::Plain(password) => password.is_empty(),
+            UserPassword::Sha256(_) => false,
+        });
+        open.map(|user| user.name.as_str()).collect()
     }
 }
 
@@ -254,7 +255,7 @@ mod tests {
         assert_eq!(s.worker().advertise, None);
         assert_eq!(s.membership().heartbeat, Duration::from_millis(500));
         assert_eq!(s.catalogs().catalogs["c"]["type"], "rest");
-        assert!(s.is_open());
+        assert_eq!(s.open_users(), ["ann"]);
     }
 
     #[test]

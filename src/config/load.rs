@@ -345,6 +345,14 @@ mod tests {
                 "tarn.toml:1: users.name: a user needs a name",
             ),
             (
+                "[[users]]\nname = \"a\"\n[[users]]\nname = \"a\"\n",
+                "tarn.toml:3: users.name: there are two users of the name `a`",
+            ),
+            (
+                "[worker]\nheartbeat = \"0s\"\n",
+                "tarn.toml:2: worker.heartbeat: `0s` is too short, the least is 1ms",
+            ),
+            (
                 "[[users]]\nname = \"a\"\npasword = \"x\"\n",
                 "tarn.toml:3: unknown setting `users.pasword`; did you mean `users.password`?",
             ),

@@ -179,7 +179,9 @@ warehouse = \"prod\"
 ## [[users]]
 
 One table for each user. Without any, `root` may log in without a password; with at least one, only those listed may log
-in.
+in. There is no authorization beyond that: whoever is in may read and change everything that Tarn's own credentials for
+catalogs and stores allow. Only `root` may `SET GLOBAL`, stop other users' statements and see them in `SHOW PROCESSLIST`
+(everyone may, where there is no user `root`). Connections are not encrypted: TLS is left to what stands in front.
 
 | key | type | what it does |
 |---|---|---|

@@ -1,6 +1,8 @@
 //! Every setting there is. Parsing, validation, `tarn config`, the environment variables and
 //! `docs/configuration.md` are all driven by this table.
 
+use std::time::Duration;
+
 use super::value::Kind;
 
 /// One setting: `key` inside `[section]` of the file, `TARN_<SECTION>_<KEY>` in the environment.
@@ -81,6 +83,15 @@ const fn setting(
     }
 }
 
+/// A duration that may be none at all.
+const ANY_TIME: Kind = Kind::Duration {
+    least: Duration::ZERO,
+};
+/// A duration that would make no sense as zero.
+const SOME_TIME: Kind = Kind::Duration {
+    least: Duration::from_millis(1),
+};
+
 /// The table.
 pub const SETTINGS: &[Setting] = &[
     setting(
@@ -128,7 +139,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "coordinator",
         "heartbeat",
-        Kind::Duration,
+        SOME_TIME,
         "2s",
         "How often the coordinator asks workers to report.",
     ),
@@ -142,7 +153,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "coordinator",
         "shutdown_timeout",
-        Kind::Duration,
+        ANY_TIME,
         "30s",
         "How long a stopping coordinator lets running queries finish before it cancels them.",
     ),
@@ -207,14 +218,14 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "worker",
         "heartbeat",
-        Kind::Duration,
+        SOME_TIME,
         "2s",
         "How often the worker reports until a coordinator has told it its own pace.",
     ),
     setting(
         "worker",
         "drain_timeout",
-        Kind::Duration,
+        ANY_TIME,
         "60s",
         "How long a stopping worker finishes its tasks before it leaves all the same.",
     ),
@@ -256,7 +267,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "cache",
         "metadata_freshness",
-        Kind::Duration,
+        ANY_TIME,
         "10m",
         "How long parsed metadata is used before its file is read again. Which file is a table's current one is asked \
          of the catalog by every query, whatever this says.",
@@ -264,7 +275,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "query",
         "timeout",
-        Kind::Duration,
+        ANY_TIME,
         "1h",
         "A query that runs longer is cancelled; 0 means never. `SET query_timeout` overrides it in a session.",
     ),
@@ -327,14 +338,14 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "store",
         "connect_timeout",
-        Kind::Duration,
+        SOME_TIME,
         "5s",
         "Patience with a store that does not accept a connection.",
     ),
     setting(
         "store",
         "request_timeout",
-        Kind::Duration,
+        SOME_TIME,
         "60s",
         "Patience with one request to a store, its body included.",
     ),
@@ -348,7 +359,7 @@ pub const SETTINGS: &[Setting] = &[
     setting(
         "store",
         "retry_timeout",
-        Kind::Duration,
+        SOME_TIME,
         "90s",
         "All attempts of one request together take no longer than this.",
     ),

@@ -38,12 +38,7 @@ pub fn parse(path: &Path, text: &str, lookup: Lookup<'_>) -> Result<FileContent,
         match (name, value.get_ref()) {
             ("catalog", DeValue::Table(table)) => content.catalogs = reader.catalogs(table)?,
             ("users", DeValue::Array(users)) => {
-                content.users = Some(
-                    users
-                        .iter()
-                        .map(|u| reader.user(u))
-                        .collect::<Result<_, _>>()?,
-                );
+                content.users = Some(reader.users(users)?);
             }
             ("catalog", _) => {
                 return Err(reader.bad(&key.span(), name, "write it as [catalog.<name>] tables"));
@@ -203,6 +198,19 @@ impl Reader<'_> {
             out.insert(property, self.expand(&value.span(), &name, &text)?);
         }
         Ok(())
+    }
+
+    fn users(&self, users: &[Spanned<DeValue<'_>>]) -> Result<Vec<UserEntry>, ConfigError> {
+        let mut entries: Vec<UserEntry> = Vec::new();
+        for value in users {
+            let entry = self.user(value)?;
+            if entries.iter().any(|other| other.name == entry.name) {
+                let problem = format!("there are two users of the name `{}`", entry.name);
+                return Err(self.bad(&value.span(), "users.name", problem));
+            }
+            entries.push(entry);
+        }
+        Ok(entries)
     }
 
     fn user(&self, value: &Spanned<DeValue<'_>>) -> Result<UserEntry, ConfigError> {

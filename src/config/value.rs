@@ -19,7 +19,9 @@ pub enum Kind {
     Bytes,
     /// A size in bytes, or a share of the machine's memory ("70%").
     MemoryBytes,
-    Duration,
+    Duration {
+        least: Duration,
+    },
     Count {
         least: u64,
     },
@@ -36,7 +38,7 @@ impl Kind {
             Kind::Url => "URL".into(),
             Kind::Bytes => "size".into(),
             Kind::MemoryBytes => "size or share".into(),
-            Kind::Duration => "duration".into(),
+            Kind::Duration { .. } => "duration".into(),
             Kind::Count { .. } => "count".into(),
             Kind::Choice(options) => options.join(" or "),
         }
@@ -46,7 +48,7 @@ impl Kind {
     pub fn unit(&self) -> &'static str {
         match self {
             Kind::Bytes | Kind::MemoryBytes => "bytes",
-            Kind::Duration => "ms",
+            Kind::Duration { .. } => "ms",
             _ => "",
         }
     }
@@ -98,7 +100,13 @@ pub fn parse(kind: &Kind, text: &str) -> Result<Value, String> {
             },
             None => bytes(text).map(Value::Bytes),
         },
-        Kind::Duration => duration(text).map(Value::Duration),
+        Kind::Duration { least } => match duration(text)? {
+            long if long >= *least => Ok(Value::Duration(long)),
+            _ => Err(format!(
+                "`{text}` is too short, the least is {}ms",
+                least.as_millis()
+            )),
+        },
         Kind::Count { least } => match text.parse::<u64>() {
             Ok(n) if n >= *least => Ok(Value::Count(n)),
             Ok(n) => Err(format!("{n} is too small, the least is {least}")),

@@ -15,7 +15,7 @@ pub struct Display {
     pub format: Format,
     /// Most rows shown in a format for people; 0 is all.
     pub limit: u64,
-    /// End with rows and time.
+    /// End with rows and time, in a format for people.
     pub summary: bool,
     /// Show time in that line.
     pub timing: bool,
@@ -127,7 +127,7 @@ async fn run(
                     total
                 )?;
             }
-            if display.summary {
+            if display.summary && display.format.for_people() {
                 writeln!(out, "{}{}", rows_text(total), time_text(display, time))?;
             }
         }
@@ -193,6 +193,7 @@ mod tests {
         async fn another(&self) -> Result<Box<dyn Client>, ClientError> {
             Ok(Box::new(Rows(self.0)))
         }
+        async fn close(&self) {}
         fn cancel(&self) {}
         fn place(&self) -> String {
             String::new()
@@ -227,7 +228,7 @@ mod tests {
 
     #[tokio::test]
     async fn results_for_programs_are_never_cut() {
-        assert_eq!(shown(3, Format::Csv, 1).await, "n\n0\n1\n2\n3 rows\n");
+        assert_eq!(shown(3, Format::Csv, 1).await, "n\n0\n1\n2\n");
     }
 
     #[tokio::test]

@@ -193,3 +193,13 @@ async fn tarns_own_tables_can_be_queried() {
         ["name", "property", "value"]
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_global_variable_is_seen_at_once_and_the_sessions_own_stays() {
+    let harness = Harness::start().await;
+    harness.done("SET GLOBAL query_timeout = 77").await;
+    let both = harness
+        .rows("SELECT @@global.query_timeout, @@session.query_timeout = 77")
+        .await;
+    assert_eq!(both.rows, [["77", "false"]]);
+}

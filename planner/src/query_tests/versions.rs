@@ -154,7 +154,7 @@ async fn each_table_of_a_query_is_read_at_its_own_version() {
             "1; 2",
         ),
         (
-            "SELECT count(*) FROM t FOR TIMESTAMP AS OF NOW()".to_owned(),
+            "SELECT count(*) FROM t FOR TIMESTAMP AS OF NOW(6)".to_owned(),
             "3",
         ),
         (
