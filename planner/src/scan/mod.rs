@@ -8,6 +8,7 @@
 //!                                      ├ column_adapter: types, missing columns, constants
 //!                                      ├ morselizer: before a file with deletes is opened, they are loaded
 //!                                      ├ other_formats: files that are not Parquet (`formats`), as morsels
+//!                                      ├ runtime_filters: what joins rule out while the query runs
 //!                                      ├ reader: bytes through ScanStores, counted by where they came from
 //!                                      └ codec: to the workers and back
 //! ```
@@ -25,6 +26,7 @@ mod positions;
 mod reader;
 mod report;
 mod row_lineage;
+mod runtime_filters;
 mod scan_table;
 mod source;
 mod stores;

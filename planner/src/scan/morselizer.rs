@@ -19,6 +19,7 @@ use super::column_adapter::{ColumnAdapterFactory, FileConstants};
 use super::file_columns::TableColumns;
 use super::file_pruning::FilePruning;
 use super::other_formats::OtherFormats;
+use super::runtime_filters::RuntimeFilters;
 use super::scan_table::ScanTable;
 use crate::deletes::{DeleteLoader, FileDeletes};
 use crate::error::PlannerError;
@@ -37,6 +38,7 @@ pub(crate) struct IcebergMorselizer {
     pub(crate) other_formats: OtherFormats,
     pub(crate) table: Arc<ScanTable>,
     pub(crate) progress: Option<Arc<QueryProgress>>,
+    pub(crate) runtime_filters: Option<Arc<RuntimeFilters>>,
 }
 
 impl fmt::Debug for IcebergMorselizer {
@@ -53,6 +55,7 @@ impl Morselizer for IcebergMorselizer {
             table: Arc::clone(&self.table),
             path: file.object_meta.location.clone(),
             progress: self.progress.clone(),
+            runtime_filters: self.runtime_filters.clone(),
         });
         let planner: Result<Box<dyn MorselPlanner>> =
             if let Some(format) = file.extensions.get::<FileFormat>().copied() {
@@ -153,6 +156,7 @@ struct Split {
     table: Arc<ScanTable>,
     path: object_store::path::Path,
     progress: Option<Arc<QueryProgress>>,
+    runtime_filters: Option<Arc<RuntimeFilters>>,
 }
 
 impl Drop for Split {
@@ -257,7 +261,8 @@ struct SplitMorsel {
 impl Morsel for SplitMorsel {
     fn into_stream(self: Box<Self>) -> BoxStream<'static, Result<RecordBatch>> {
         let Self { inner, split } = *self;
-        inner
+        let runtime_filters = split.runtime_filters.clone();
+        let rows = inner
             .into_stream()
             .map(move |batch| match batch {
                 Ok(batch) => {
@@ -270,6 +275,10 @@ impl Morsel for SplitMorsel {
                 }
                 Err(error) => Err(split.name_file(error)),
             })
-            .boxed()
+            .boxed();
+        match runtime_filters {
+            Some(filters) => filters.apply(rows),
+            None => rows,
+        }
     }
 }
