@@ -13,6 +13,7 @@ mod cluster_life;
 mod differential;
 mod iceberg_fixtures;
 mod lake_demo;
+mod locations;
 mod query_life;
 mod tpch;
 mod trouble;

@@ -20,6 +20,9 @@ pub(crate) enum Kind {
     Rest(RestConfig),
 }
 
+/// The types of catalogs, for errors.
+const KNOWN: &str = "'rest' and 'sql' are known";
+
 /// Tells what the properties describe. Nothing is contacted.
 pub(crate) fn parse(name: &str, properties: &BTreeMap<String, String>) -> Result<Kind> {
     let invalid = |reason: String| CatalogError::InvalidCatalog {
@@ -30,20 +33,23 @@ pub(crate) fn parse(name: &str, properties: &BTreeMap<String, String>) -> Result
         .get("uri")
         .map(|uri| uri.trim())
         .filter(|uri| !uri.is_empty());
-    let uri = uri.ok_or_else(|| invalid("property 'uri' is missing".to_string()))?;
-    let kind = match properties.get("type").map(|kind| kind.to_ascii_lowercase()) {
-        Some(kind) => kind,
-        None if uri.starts_with("http://") || uri.starts_with("https://") => "rest".to_string(),
-        None if uri.starts_with("sqlite:") => "sql".to_string(),
-        None => {
-            return Err(invalid(
-                "property 'type' is missing; 'rest' and 'sql' are known".to_string(),
-            ));
+    let told = properties.get("type").map(|kind| kind.to_ascii_lowercase());
+    let kind = match (told, uri) {
+        (Some(kind), _) => kind,
+        (None, Some(uri)) => kind_of_uri(uri)
+            .map(str::to_string)
+            .ok_or_else(|| invalid(format!("property 'type' is missing; {KNOWN}")))?,
+        (None, None) => {
+            return Err(invalid(format!(
+                "properties 'type' and 'uri' are missing; of the types, {KNOWN}"
+            )));
         }
     };
+    let needed = || uri.ok_or_else(|| invalid("property 'uri' is missing".to_string()));
     match kind.as_str() {
-        "rest" => Ok(Kind::Rest(RestConfig::new(name, uri, properties)?)),
+        "rest" => Ok(Kind::Rest(RestConfig::new(name, needed()?, properties)?)),
         "sql" | "sqlite" => {
+            let uri = needed()?;
             let file = sqlite_file(uri).ok_or_else(|| {
                 let shown = shown_value("uri", uri);
                 invalid(format!(
@@ -66,8 +72,18 @@ pub(crate) fn parse(name: &str, properties: &BTreeMap<String, String>) -> Result
             }))
         }
         other => Err(invalid(format!(
-            "catalogs of type '{other}' are not supported; 'rest' and 'sql' are"
+            "catalogs of type '{other}' are not supported; {KNOWN}"
         ))),
+    }
+}
+
+/// The type that a URI tells by its scheme.
+fn kind_of_uri(uri: &str) -> Option<&'static str> {
+    let (scheme, _) = uri.split_once(':')?;
+    match scheme.to_ascii_lowercase().as_str() {
+        "http" | "https" => Some("rest"),
+        "sqlite" => Some("sql"),
+        _ => None,
     }
 }
 
@@ -152,6 +168,11 @@ mod tests {
     fn what_is_missing_or_unknown_is_named() {
         for (pairs, reason) in [
             (vec![("type", "rest")], "property 'uri' is missing"),
+            (
+                vec![("type", "nessie")],
+                "catalogs of type 'nessie' are not supported; 'rest' and 'sql' are known",
+            ),
+            (vec![], "'rest' and 'sql' are known"),
             (
                 vec![("uri", "thrift://h:9083")],
                 "property 'type' is missing",

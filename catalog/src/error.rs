@@ -34,6 +34,10 @@ pub enum CatalogError {
         similar: Vec<String>,
     },
 
+    /// A location has no table, or more than one could be meant.
+    #[error("there is no Iceberg table at '{location}': {reason}")]
+    NoTableAt { location: String, reason: String },
+
     /// The table's metadata knows no such snapshot, branch or tag. `hint` begins with `; `.
     #[error("table '{table}' has no {version}{hint}")]
     NoSuchVersion {

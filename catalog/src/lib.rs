@@ -23,6 +23,7 @@ mod name;
 mod near_names;
 mod newer_types;
 mod pinned;
+mod properties;
 mod purge;
 mod refs;
 mod registry;
@@ -32,6 +33,7 @@ mod secrets;
 mod settings;
 mod sqlite;
 mod storage;
+mod table_location;
 mod version;
 
 pub use append::{AppendSummary, AppendWriter, WriteOptions};
@@ -44,6 +46,9 @@ pub use name::{DEFAULT_CATALOG, DEFAULT_DATABASE, TableName};
 pub use near_names::near_names;
 pub use newer_types::{NewerType, field_comment};
 pub use pinned::PinnedTable;
+pub use properties::{
+    PROPERTIES, Property, PropertyGroup, is_storage_property, unknown_storage_property,
+};
 pub use refs::{RefChange, RefCreation, RefKind, RefOutcome, RefRetention};
 pub use registry::Catalogs;
 pub use secrets::{MASK, is_secret, shown_value};
@@ -51,4 +56,5 @@ pub use settings::CatalogSettings;
 pub use storage::{
     StorageDescriptor, StoreSettings, TableStorage, location_to_path, path_to_location,
 };
+pub use table_location::TableLocation;
 pub use version::TableVersion;

@@ -25,7 +25,7 @@ fn location(table_location: &str, version: u64, suffix: &str) -> String {
 }
 
 /// `00012-<uuid>.metadata.json` is 12, and so is Hadoop's `v12.metadata.json`.
-fn version(location: &str) -> Option<u64> {
+pub(crate) fn version(location: &str) -> Option<u64> {
     let name = location.rsplit('/').next()?;
     let digits: String = name
         .strip_prefix('v')

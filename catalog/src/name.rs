@@ -22,6 +22,11 @@ pub struct TableName {
 }
 
 impl TableName {
+    /// A table that no catalog holds: its location is its name.
+    pub fn at(location: impl Into<String>) -> Self {
+        Self::new("", "", location)
+    }
+
     /// Puts the three parts together.
     pub fn new(
         catalog: impl Into<String>,
@@ -38,6 +43,9 @@ impl TableName {
 
 impl fmt::Display for TableName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.catalog.is_empty() {
+            return f.write_str(&self.table);
+        }
         write!(f, "{}.{}.{}", self.catalog, self.database, self.table)
     }
 }

@@ -1,6 +1,7 @@
 //! All catalogs of one Tarn, by name.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,16 +13,19 @@ use crate::error::{CatalogError, Result};
 use crate::metadata_cache::MetadataCache;
 use crate::name::{DEFAULT_CATALOG, DEFAULT_DATABASE};
 use crate::near_names::near_names;
+use crate::pinned::PinnedTable;
+use crate::properties::unknown_property;
 use crate::registry_file::RegistryFile;
+use crate::secrets::Masked;
 use crate::settings::CatalogSettings;
 use crate::sqlite::SqliteConfig;
-use crate::storage::Stores;
+use crate::storage::{Stores, overlaid};
+use crate::table_location::{TableLocation, pin_at};
 
 /// Names that SQL needs for something else.
 const RESERVED: [&str; 2] = ["tarn", "information_schema"];
 
 /// All catalogs: the embedded one (`lake`), those of the configuration file, and those made by SQL.
-#[derive(Debug)]
 pub struct Catalogs {
     catalogs: RwLock<BTreeMap<String, Entry>>,
     file: RegistryFile,
@@ -29,6 +33,17 @@ pub struct Catalogs {
     changing: tokio::sync::Mutex<()>,
     stores: Arc<Stores>,
     cache: Arc<MetadataCache>,
+    /// Storage properties of tables that no catalog holds.
+    storage: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for Catalogs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Catalogs")
+            .field("catalogs", &self.catalogs)
+            .field("storage", &Masked(&self.storage))
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -62,6 +77,7 @@ impl Catalogs {
                 settings.freshness,
             )),
             changing: tokio::sync::Mutex::default(),
+            storage: settings.storage,
             file,
         };
 
@@ -77,6 +93,7 @@ impl Catalogs {
         for (name, properties) in &settings.catalogs {
             check_catalog_name(name)?;
             let catalog = catalogs.build(name, properties.clone())?;
+            check_properties(name, properties)?;
             catalogs.insert(catalog, Origin::Configuration);
         }
         if !settings.catalogs.contains_key(DEFAULT_CATALOG) {
@@ -156,8 +173,7 @@ impl Catalogs {
 
     /// Adds a catalog and remembers it in the data directory. Its server is not contacted.
     ///
-    /// Properties: `type` (`rest` or `sql`; told from the URI if it is not given), `uri`, `warehouse`; for REST also
-    /// `token`, `credential`, `scope`, `oauth2-server-uri`, `prefix`, `header.*`; storage by `s3.*`.
+    /// Properties are those of [`PROPERTIES`](crate::PROPERTIES).
     pub async fn create_catalog(
         &self,
         name: &str,
@@ -176,11 +192,21 @@ impl Catalogs {
             };
         }
         let catalog = self.build(name, properties.clone())?;
+        check_properties(name, &properties)?;
         let mut saved = self.file.read().await?;
         saved.insert(name.to_string(), properties);
         self.file.write(&saved).await?;
         self.insert(catalog, Origin::Sql);
         Ok(())
+    }
+
+    /// Pins the table at a location, which no catalog need know.
+    pub async fn table_at(&self, table: &TableLocation) -> Result<PinnedTable> {
+        let properties = match &table.catalog {
+            Some(catalog) => overlaid(self.get(catalog)?.properties(), &table.properties),
+            None => overlaid(&self.storage, &table.properties),
+        };
+        pin_at(&table.location, &properties, &self.stores, &self.cache).await
     }
 
     /// Forgets a catalog made by SQL. What is in it stays as it is.
@@ -205,6 +231,17 @@ impl Catalogs {
         self.file.write(&saved).await?;
         self.catalogs.write().remove(name);
         Ok(())
+    }
+}
+
+/// A property that means nothing is most likely a slip of the pen.
+fn check_properties(catalog: &str, properties: &BTreeMap<String, String>) -> Result<()> {
+    match unknown_property(properties) {
+        Some(reason) => Err(CatalogError::InvalidCatalog {
+            catalog: catalog.to_string(),
+            reason,
+        }),
+        None => Ok(()),
     }
 }
 

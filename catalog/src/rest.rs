@@ -22,14 +22,7 @@ use crate::error::{CatalogError, Result};
 use crate::metadata_file::parse_metadata;
 use crate::name::TableName;
 use crate::pinned::PinnedTable;
-use crate::storage::{StorageDescriptor, Stores};
-
-/// Credentials of S3, of which a set must come from one place.
-const CREDENTIALS: [&str; 3] = [
-    "s3.access-key-id",
-    "s3.secret-access-key",
-    "s3.session-token",
-];
+use crate::storage::{StorageDescriptor, Stores, without_overridden};
 
 /// See the module.
 #[derive(Debug)]
@@ -58,7 +51,6 @@ impl RestBackend {
         location: &str,
     ) -> Result<BTreeMap<String, String>> {
         let user = self.client.user_properties();
-        let own_keys = CREDENTIALS.iter().any(|key| user.contains_key(*key));
         let mut properties = self.client.server_properties().await?;
         properties.extend(loaded.config.clone());
         // The longest prefix that the table's location has wins.
@@ -70,12 +62,7 @@ impl RestBackend {
         if let Some(vended) = vended {
             properties.extend(vended.config.clone());
         }
-        properties.retain(|key, _| {
-            let overridden =
-                user.contains_key(key) || (own_keys && CREDENTIALS.contains(&key.as_str()));
-            !overridden
-        });
-        Ok(properties)
+        Ok(without_overridden(properties, user))
     }
 
     fn metadata(&self, table: &TableName, loaded: &LoadTable) -> Result<TableMetadata> {

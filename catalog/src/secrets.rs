@@ -9,6 +9,10 @@ pub const MASK: &str = "******";
 /// Whether the value of a property must not be shown. Errs on the side of hiding.
 pub fn is_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
+    // A header may hold anything.
+    if key.starts_with("header.") || key.starts_with("http.header.") {
+        return true;
+    }
     [
         "secret",
         "token",
@@ -61,12 +65,16 @@ pub(crate) fn shown_properties(properties: &BTreeMap<String, String>) -> BTreeMa
         .collect()
 }
 
+/// A password may hold any character, so all up to the last `@` counts; some drivers take it as a parameter.
 fn uri_has_password(value: &str) -> bool {
-    value
-        .split_once("://")
-        .and_then(|(_, rest)| rest.split('/').next())
-        .and_then(|authority| authority.rsplit_once('@'))
-        .is_some_and(|(user, _)| user.contains(':'))
+    let Some((_, rest)) = value.split_once("://") else {
+        return false;
+    };
+    let user = rest.rsplit_once('@').map_or("", |(user, _)| user);
+    let parameters = rest
+        .split_once('?')
+        .map_or("", |(_, parameters)| parameters);
+    user.contains(':') || parameters.to_ascii_lowercase().contains("password=")
 }
 
 #[cfg(test)]
@@ -78,6 +86,10 @@ mod tests {
         for (key, value, shown) in [
             ("uri", "http://localhost:8181", "http://localhost:8181"),
             ("uri", "postgresql://me:pw@db:5432/x", MASK),
+            ("uri", "postgresql://me:p/w@db:5432/x", MASK),
+            ("uri", "postgresql://db/x?user=me&password=pw", MASK),
+            ("uri", "postgresql://me@db/x", "postgresql://me@db/x"),
+            ("header.X-Api-Key", "abc", MASK),
             ("token", "abc", MASK),
             ("credential", "id:secret", MASK),
             ("s3.secret-access-key", "abc", MASK),

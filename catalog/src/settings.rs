@@ -21,6 +21,8 @@ pub struct CatalogSettings {
     pub freshness: Duration,
     /// Catalogs of the configuration file: name to properties. They win over catalogs made by SQL.
     pub catalogs: BTreeMap<String, BTreeMap<String, String>>,
+    /// Storage properties of tables that no catalog holds.
+    pub storage: BTreeMap<String, String>,
     /// Time limits and retries of stores and catalog servers.
     pub store: StoreSettings,
 }
@@ -37,6 +39,7 @@ impl fmt::Debug for CatalogSettings {
             .field("metadata_cache_bytes", &self.metadata_cache_bytes)
             .field("freshness", &self.freshness)
             .field("catalogs", &catalogs)
+            .field("storage", &Masked(&self.storage))
             .field("store", &self.store)
             .finish()
     }
@@ -50,6 +53,7 @@ impl CatalogSettings {
             metadata_cache_bytes: 256 * 1024 * 1024,
             freshness: Duration::from_secs(600),
             catalogs: BTreeMap::new(),
+            storage: BTreeMap::new(),
             store: StoreSettings::default(),
         }
     }

@@ -4,6 +4,7 @@ mod descriptor;
 mod file_io;
 mod files;
 mod location;
+mod overlay;
 mod routing_store;
 mod s3;
 mod settings;
@@ -17,4 +18,5 @@ pub(crate) use file_io::file_io_over;
 pub(crate) use files::{
     MAX_METADATA_FILE_BYTES, delete_files, read_file, root_cause, store_error, write_new_file,
 };
+pub(crate) use overlay::{overlaid, without_overridden};
 pub(crate) use stores::Stores;

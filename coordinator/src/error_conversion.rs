@@ -151,6 +151,7 @@ fn from_catalog(error: &CatalogError) -> Error {
         C::NoSuchTable { table, similar } => {
             return no_such_table(&table.to_string(), similar);
         }
+        C::NoTableAt { .. } => ErrorKind::NoSuchTable,
         C::CatalogExists { .. } => ErrorKind::CatalogExists,
         C::DatabaseExists { .. } => ErrorKind::DatabaseExists,
         C::TableExists { .. } => ErrorKind::TableExists,

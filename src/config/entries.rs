@@ -1,4 +1,4 @@
-//! The two parts of the file that are lists and not single settings: catalogs and users.
+//! The parts of the file that are not single settings: catalogs, the storage of tables without one, and users.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,14 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogEntry {
     pub name: String,
+    pub properties: BTreeMap<String, String>,
+    /// File and line.
+    pub place: String,
+}
+
+/// `[storage]`: storage properties of tables that no catalog holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StorageEntry {
     pub properties: BTreeMap<String, String>,
     /// File and line.
     pub place: String,

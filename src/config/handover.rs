@@ -26,6 +26,7 @@ impl Settings {
                 .iter()
                 .map(|c| (c.name.clone(), c.properties.clone()))
                 .collect(),
+            storage: self.storage.properties.clone(),
             store: self.store(),
             ..CatalogSettings::new(self.data_dir())
         }

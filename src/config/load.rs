@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::entries::{CatalogEntry, UserEntry};
+use super::entries::{CatalogEntry, StorageEntry, UserEntry};
 use super::error::{ConfigError, nearest};
 use super::table::{SETTINGS, Setting, find};
 use super::toml_file::{self, FileContent, Lookup};
@@ -44,6 +44,7 @@ pub type Overrides = Vec<(&'static str, &'static str, String)>;
 pub struct Settings {
     values: BTreeMap<String, (Value, Source)>,
     pub(super) catalogs: Vec<CatalogEntry>,
+    pub(super) storage: StorageEntry,
     pub(super) users: Option<Vec<UserEntry>>,
     /// The file that was read, if any.
     pub file: Option<PathBuf>,
@@ -136,6 +137,7 @@ fn resolve(
     Ok(Settings {
         values,
         catalogs: content.catalogs,
+        storage: content.storage,
         users: content.users,
         file: file.map(|(path, _)| path.to_path_buf()),
     })
@@ -360,6 +362,10 @@ mod tests {
                 "[catalog.prod]\ntoken = \"${NOT_THERE}\"\n",
                 "tarn.toml:2: catalog.prod.token: the environment variable NOT_THERE is not set",
             ),
+            (
+                "[storage]\ns3.endpont = \"http://s3\"\n",
+                "tarn.toml:1: storage: property 's3.endpont' is not known; did you mean 's3.endpoint'?",
+            ),
         ] {
             match from_file(text) {
                 Err(e) => assert_eq!(e.to_string(), expected, "{text}"),
@@ -407,13 +413,17 @@ mod tests {
     }
 
     #[test]
-    fn catalogs_and_users() {
+    fn catalogs_storage_and_users() {
         let text = r#"
             [catalog.prod]
             type = "rest"
             s3.region = "eu-west-1"
             "s3.path-style-access" = true
             "s3.secret-access-key" = "${KEY}-x"
+
+            [storage]
+            s3.endpoint = "http://s3"
+            s3.path-style-access = true
 
             [[users]]
             name = "ann"
@@ -443,6 +453,13 @@ mod tests {
                 ("s3.secret-access-key", "k-x"),
                 ("type", "rest"),
             ]
+        );
+        assert_eq!(
+            settings.storage.properties,
+            environment(&[
+                ("s3.endpoint", "http://s3"),
+                ("s3.path-style-access", "true")
+            ])
         );
         let users = settings.users.unwrap();
         assert_eq!(

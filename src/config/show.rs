@@ -1,6 +1,6 @@
 //! `tarn config`: the settings in force, and the reference that is docs/configuration.md.
 
-use tarn_catalog::is_secret;
+use tarn_catalog::{PROPERTIES, shown_value};
 
 use super::entries::UserPassword;
 use super::load::Settings;
@@ -31,15 +31,20 @@ pub(super) fn rows(settings: &Settings) -> Vec<[String; 4]> {
         };
         rows.push([s.name(), value, unit.to_string(), source.to_string()]);
     }
-    for catalog in &settings.catalogs {
-        for (property, value) in &catalog.properties {
+    let catalogs = settings.catalogs.iter().map(|catalog| {
+        let section = format!("catalog.{}", catalog.name);
+        (section, &catalog.properties, &catalog.place)
+    });
+    let storage = &settings.storage;
+    let storage = [("storage".to_string(), &storage.properties, &storage.place)];
+    for (section, properties, place) in catalogs.chain(storage) {
+        for (property, value) in properties {
             let value = if hides(property, value) { "***" } else { value };
-            let name = format!("catalog.{}.{property}", catalog.name);
             rows.push([
-                name,
+                format!("{section}.{property}"),
                 value.to_string(),
                 "-".to_string(),
-                catalog.place.clone(),
+                place.clone(),
             ]);
         }
     }
@@ -65,7 +70,7 @@ pub(super) fn rows(settings: &Settings) -> Vec<[String; 4]> {
 
 /// Whether a property of a catalog must not be shown.
 fn hides(property: &str, value: &str) -> bool {
-    is_secret(property) || url::Url::parse(value).is_ok_and(|url| url.password().is_some())
+    shown_value(property, value) != value
 }
 
 fn align(rows: &[[String; 4]]) -> String {
@@ -116,7 +121,21 @@ pub fn markdown() -> String {
             ));
         }
     }
-    out.push_str(LISTS);
+    out.push_str(CATALOGS);
+    for group in PROPERTIES {
+        out.push_str(&format!("\n### {}\n\n", group.title));
+        if !group.about.is_empty() {
+            out.push_str(&format!("{}\n\n", group.about));
+        }
+        out.push_str("| property | default | what it does |\n|---|---|---|\n");
+        for property in group.properties {
+            out.push_str(&format!(
+                "| `{}` | {} | {} |\n",
+                property.key, property.default, property.doc
+            ));
+        }
+    }
+    out.push_str(USERS);
     out
 }
 
@@ -158,11 +177,11 @@ uri = \"https://catalog.example.com\"
 ```
 ";
 
-const LISTS: &str = "
+const CATALOGS: &str = "
 ## [catalog.&lt;name&gt;]
 
 One table for each catalog, beside the embedded one, which is always there and called `lake`. Its keys are the properties that
-`CREATE CATALOG … PROPERTIES` takes: see [the SQL reference](sql.md). `${NAME}` in a value is replaced by the
+`CREATE CATALOG … PROPERTIES` takes, listed [below](#properties-of-catalogs-and-storage). `${NAME}` in a value is replaced by the
 environment variable of that name, so that secrets need not be in the file; `tarn config` masks them.
 
 ```toml
@@ -176,6 +195,25 @@ warehouse = \"prod\"
 \"s3.secret-access-key\" = \"${S3_SECRET}\"
 ```
 
+## [storage]
+
+How tables are reached that are read by `iceberg_scan('location')` and that no catalog holds: storage properties, as below.
+Options of the call go before them. `${NAME}` is replaced here, too.
+
+```toml
+[storage]
+\"s3.endpoint\" = \"http://minio:9000\"
+\"s3.access-key-id\" = \"${S3_KEY_ID}\"
+\"s3.secret-access-key\" = \"${S3_SECRET}\"
+```
+
+## Properties of catalogs and storage
+
+A catalog takes those of its kind and those of the stores that its tables are in. A property that is not listed is refused, but
+for a few of other engines that would change nothing here (`io-impl`, `cache-enabled`, …).
+";
+
+const USERS: &str = "
 ## [[users]]
 
 One table for each user. Without any, `root` may log in without a password; with at least one, only those listed may log

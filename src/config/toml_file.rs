@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
+use tarn_catalog::{is_storage_property, unknown_storage_property};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::entries::{CatalogEntry, UserEntry, UserPassword};
+use super::entries::{CatalogEntry, StorageEntry, UserEntry, UserPassword};
 use super::error::{ConfigError, nearest};
 use super::table::{SECTIONS, SETTINGS, Setting, find};
 use super::value::{self, Value};
@@ -18,6 +19,7 @@ pub struct FileContent {
     /// A setting, its value, and the line it is on.
     pub values: Vec<(&'static Setting, Value, usize)>,
     pub catalogs: Vec<CatalogEntry>,
+    pub storage: StorageEntry,
     /// `None` if the file has no `[[users]]`.
     pub users: Option<Vec<UserEntry>>,
 }
@@ -37,6 +39,9 @@ pub fn parse(path: &Path, text: &str, lookup: Lookup<'_>) -> Result<FileContent,
         let name = key.get_ref().as_ref();
         match (name, value.get_ref()) {
             ("catalog", DeValue::Table(table)) => content.catalogs = reader.catalogs(table)?,
+            ("storage", DeValue::Table(table)) => {
+                content.storage = reader.storage(&key.span(), table)?;
+            }
             ("users", DeValue::Array(users)) => {
                 content.users = Some(reader.users(users)?);
             }
@@ -79,7 +84,7 @@ fn section_names() -> Vec<String> {
         .map(|(name, _)| *name)
         .filter(|name| !name.is_empty());
     sections
-        .chain(["catalog", "users"])
+        .chain(["catalog", "storage", "users"])
         .map(String::from)
         .collect()
 }
@@ -171,6 +176,26 @@ impl Reader<'_> {
                 Ok(entry)
             })
             .collect()
+    }
+
+    fn storage(
+        &self,
+        place: &Range<usize>,
+        table: &DeTable<'_>,
+    ) -> Result<StorageEntry, ConfigError> {
+        let mut entry = StorageEntry {
+            properties: BTreeMap::new(),
+            place: self.place(place),
+        };
+        self.properties("storage", "", table, &mut entry.properties)?;
+        match entry
+            .properties
+            .keys()
+            .find(|key| !is_storage_property(key))
+        {
+            Some(key) => Err(self.bad(place, "storage", unknown_storage_property(key))),
+            None => Ok(entry),
+        }
     }
 
     /// `s3.endpoint = "…"` is a nested table to TOML; here both spellings are the property `s3.endpoint`.

@@ -4,6 +4,7 @@ mod answers;
 mod errors;
 mod harness;
 mod life;
+mod locations;
 mod metadata;
 mod prepared;
 mod statements;

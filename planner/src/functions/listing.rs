@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use datafusion::execution::SessionStateDefaults;
 
 use super::register::scalar_functions;
-use crate::statement::rewritten_functions;
+use crate::statement::{ICEBERG_SCAN, rewritten_functions};
 
 /// Every name that may be called in a query, with its kind.
 pub fn function_names() -> Vec<(String, &'static str)> {
@@ -25,6 +25,7 @@ pub fn function_names() -> Vec<(String, &'static str)> {
     for (name, kind) in rewritten_functions() {
         add(&mut names, name, &[], kind);
     }
+    add(&mut names, ICEBERG_SCAN, &[], "table");
     names.into_iter().collect()
 }
 

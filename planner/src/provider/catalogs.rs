@@ -11,7 +11,7 @@ use datafusion::datasource::TableProvider;
 use datafusion::error::Result;
 use parking_lot::Mutex;
 use tarn_audit::ScanReport;
-use tarn_catalog::{CatalogError, Catalogs, PinnedTable, TableName, TableVersion};
+use tarn_catalog::{CatalogError, Catalogs, PinnedTable, TableLocation, TableName, TableVersion};
 use tokio::sync::OnceCell;
 
 use super::table_names::SelectedTable;
@@ -36,6 +36,8 @@ pub struct QueryCatalogs {
     virtual_schemas: Arc<dyn VirtualSchemas>,
     pinned: Mutex<HashMap<TableName, Slot<PinnedTable>>>,
     tables: Mutex<HashMap<VersionedTable, Slot<Arc<IcebergTable>>>>,
+    /// The places that the query reads tables of no catalog from.
+    locations: Mutex<Vec<TableLocation>>,
     /// By the names that they are planned under.
     selected: Mutex<HashMap<TableName, SelectedTable>>,
     /// Whether the query names columns of row lineage.
@@ -56,6 +58,7 @@ impl QueryCatalogs {
             virtual_schemas,
             pinned: Mutex::default(),
             tables: Mutex::default(),
+            locations: Mutex::default(),
             selected: Mutex::default(),
             row_lineage: AtomicBool::new(false),
             this: this.clone(),
@@ -96,6 +99,37 @@ impl QueryCatalogs {
             })
             .await?;
         Ok(pinned.clone())
+    }
+
+    /// The table at a location, and the name it goes by in this query.
+    pub(super) async fn pin_location(
+        &self,
+        location: &TableLocation,
+    ) -> Result<(TableName, PinnedTable), CatalogError> {
+        let mut name = TableName::at(&location.location);
+        // One place with other options is another table: it may be another store. The options hold secrets, so they are
+        // not part of the name.
+        let options = {
+            let mut locations = self.locations.lock();
+            let same_place = |known: &&TableLocation| known.location == location.location;
+            let place = locations
+                .iter()
+                .filter(same_place)
+                .position(|known| known == location);
+            place.unwrap_or_else(|| {
+                let others = locations.iter().filter(same_place).count();
+                locations.push(location.clone());
+                others
+            })
+        };
+        if options > 0 {
+            name.database = format!("options {}", options + 1);
+        }
+        let slot = Arc::clone(self.pinned.lock().entry(name.clone()).or_default());
+        let pinned = slot
+            .get_or_try_init(|| self.catalogs.table_at(location))
+            .await?;
+        Ok((name, pinned.clone()))
     }
 
     /// The table of that name, at one of its versions.

@@ -2,6 +2,7 @@
 
 mod catalogs;
 mod iceberg_table;
+mod location_scan;
 mod scan_deletes;
 mod scan_plan;
 mod table_names;

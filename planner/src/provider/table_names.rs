@@ -4,6 +4,7 @@
 //!   shop.orders FOR VERSION AS OF 17      ─►  `lake`.`shop`.`orders FOR VERSION AS OF 17` AS orders
 //!   orders.branch_audit                   ─►  `lake`.`shop`.`orders branch 'audit'`       AS orders
 //!   orders$files, orders.files            ─►  `lake`.`shop`.`orders$files`                AS files
+//!   iceberg_scan('s3://bucket/t')         ─►  ``.``.`s3://bucket/t`                       AS iceberg_scan
 //! ```
 //! The query is planned with the names on the right, which [`QueryCatalogs`] knows from here on. A table that really
 //! has the name that is written goes before every other meaning.
@@ -157,6 +158,9 @@ impl TableNames<'_> {
             Some(version) => Some(self.version(version)?),
             None => None,
         };
+        if let Some(scan) = &written.scan {
+            return Box::pin(self.scanned(scan, version)).await.map(Some);
+        }
         let shown = written.name.join(".");
         let no_version = |what: &str| match version {
             Some(_) => Err(refused(format!("{what} has no versions")).into()),
@@ -334,7 +338,7 @@ impl TableNames<'_> {
     }
 
     /// The value of an expression over no table.
-    fn constant(&self, expr: &Expr) -> Result<ScalarValue> {
+    pub(super) fn constant(&self, expr: &Expr) -> Result<ScalarValue> {
         let expr = ExprWithAlias {
             expr: expr.clone(),
             alias: None,
@@ -386,7 +390,7 @@ pub fn time_in_zone(text: &str, time_zone: &str) -> Result<i64, PlannerError> {
         })
 }
 
-fn refused(reason: String) -> PlannerError {
+pub(super) fn refused(reason: String) -> PlannerError {
     PlannerError::TableVersion(reason)
 }
 
@@ -430,7 +434,7 @@ fn written_time(expr: &Expr) -> Option<&str> {
 }
 
 /// Whether an expression has a parameter, or the NULL that stands for one while a statement is described.
-fn is_unbound(expr: &Expr) -> bool {
+pub(super) fn is_unbound(expr: &Expr) -> bool {
     struct Parameters;
     impl Visitor for Parameters {
         type Break = ();

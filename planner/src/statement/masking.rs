@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use tarn_catalog::shown_value;
 
-/// The text as it may be kept in the process list and the audit log: the secrets among a catalog's properties masked.
+/// The text as it may be kept in the process list and the audit log: the secrets masked among a catalog's properties
+/// and the options of `iceberg_scan`.
 ///
 /// It works on the text and not on what was parsed, so that a statement with a syntax error keeps its secrets too.
 ///
@@ -16,7 +17,7 @@ use tarn_catalog::shown_value;
 /// );
 /// ```
 pub fn masked(text: &str) -> Cow<'_, str> {
-    if !mentions_catalog(text) {
+    if !mentions(text, b"catalog") && !mentions(text, b"iceberg_scan") {
         return Cow::Borrowed(text);
     }
     let mut shown = String::new();
@@ -24,11 +25,14 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     let mut key = None;
     for literal in literals(text) {
         let content = &text[literal.start + 1..literal.end];
-        if !literal.is_value {
-            key = Some(content);
-            continue;
-        }
-        let value = shown_value(key.take().unwrap_or(""), content);
+        // What is no value may be a location, and that may have a password.
+        let value = match literal.is_value {
+            true => shown_value(key.take().unwrap_or(""), content),
+            false => {
+                key = Some(content);
+                shown_value("", content)
+            }
+        };
         if value != content {
             shown.push_str(&text[copied..literal.start + 1]);
             shown.push_str(value);
@@ -42,13 +46,13 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-fn mentions_catalog(text: &str) -> bool {
+fn mentions(text: &str, word: &[u8]) -> bool {
     text.as_bytes()
-        .windows("catalog".len())
-        .any(|window| window.eq_ignore_ascii_case(b"catalog"))
+        .windows(word.len())
+        .any(|window| window.eq_ignore_ascii_case(word))
 }
 
-/// A quoted text: the places of its quotes, and whether it follows an equals sign.
+/// A quoted text: the places of its quotes, and whether it follows an equals sign or an arrow (`=>`).
 struct Literal {
     start: usize,
     end: usize,
@@ -87,6 +91,7 @@ fn literals(text: &str) -> Vec<Literal> {
                 is_value = true;
                 at += 1;
             }
+            b'>' if is_value && bytes[at - 1] == b'=' => at += 1,
             byte if byte.is_ascii_whitespace() => at += 1,
             _ => {
                 is_value = false;
@@ -119,6 +124,14 @@ mod tests {
             (
                 "CREATE CATALOG c PROPERTIES ('uri' = 'http://me:pass@host/')",
                 "CREATE CATALOG c PROPERTIES ('uri' = '******')",
+            ),
+            (
+                "SELECT * FROM iceberg_scan('s3://b/t', 's3.secret-access-key' => 'hush', `s3.session-token`=>\"t\")",
+                "SELECT * FROM iceberg_scan('s3://b/t', 's3.secret-access-key' => '******', `s3.session-token`=>\"******\")",
+            ),
+            (
+                "SELECT * FROM ICEBERG_SCAN('https://me:pass@host/t')",
+                "SELECT * FROM ICEBERG_SCAN('******')",
             ),
         ] {
             assert_eq!(masked(text), shown);

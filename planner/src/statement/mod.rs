@@ -28,6 +28,7 @@ mod dialect;
 mod distinct_names;
 mod error;
 mod hidden_columns;
+mod iceberg_scan;
 mod kinds;
 mod lexing;
 mod like;
@@ -63,6 +64,7 @@ mod statement_cases;
 
 pub use error::{ParseError, Position};
 pub use hidden_columns::names_row_lineage;
+pub use iceberg_scan::{ICEBERG_SCAN, WrittenScan};
 pub use kinds::{
     Assignment, CallArgument, CallValue, CreateTable, DatabaseName, ExplainMode, KillTarget,
     ObjectPath, ParsedStatement, Query, SetValue, Statement, TransactionStatement, VariableScope,

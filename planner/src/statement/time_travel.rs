@@ -10,20 +10,26 @@
 //! ```
 //! Places stay those of the client's text, so errors and names of columns point there.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Query,
-    Statement, TableFactor, TableVersion, Visit, VisitMut, Visitor, VisitorMut,
+    Statement, TableFactor, TableFunctionArgs, TableVersion, Visit, VisitMut, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 use super::ast_build::call;
+use super::iceberg_scan::{
+    WrittenScan, arguments_before, parse_scan_version, scan_and_version, written_scan,
+};
 
 /// Quotes that no text can have.
 const MARK: char = '\u{1}';
+/// The marks: before a version, and before the arguments of a scan.
+const VERSION_MARK: &str = "VERSION";
+const SCAN_MARK: &str = "SCAN";
 /// The function that stands for a mark in a tree. Nobody can call it: a name with a blank is quoted.
 const VERSION_CALL: &str = "version as of";
 
@@ -40,8 +46,7 @@ pub(super) fn mark_versions(tokens: &mut Vec<TokenWithSpan>) -> bool {
         nth.and_then(|nth| places.get(nth))
             .is_some_and(|at| is_word(&tokens[*at].token, wanted))
     };
-    // Each: where the word is, whether FOR stands before it, whether it names a version, and where OF is.
-    let mut found: Vec<(usize, bool, bool, usize)> = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     for nth in 0..places.len() {
         let kind = ["VERSION", "SYSTEM_VERSION", "TIMESTAMP", "SYSTEM_TIME"]
             .into_iter()
@@ -57,12 +62,17 @@ pub(super) fn mark_versions(tokens: &mut Vec<TokenWithSpan>) -> bool {
                 .get(nth + 3)
                 .is_some_and(|at| begins_value(&tokens[*at].token));
         if after_for || bare {
-            found.push((
-                places[nth],
+            let first = if after_for { nth - 1 } else { nth };
+            found.push(Found {
+                kind: places[nth],
                 after_for,
-                kind.ends_with("VERSION"),
-                places[nth + 2],
-            ));
+                is_version: kind.ends_with("VERSION"),
+                of: places[nth + 2],
+                // One inside another's arguments is left where it is: there it is refused.
+                arguments: arguments_before(tokens, &places, first)
+                    .filter(|from| found.last().is_none_or(|last| last.of < *from))
+                    .map(|from| from..places[first - 1] + 1),
+            });
         }
     }
     if found.is_empty() {
@@ -82,23 +92,50 @@ pub(super) fn mark_versions(tokens: &mut Vec<TokenWithSpan>) -> bool {
         }
     }
     // From the end, so that places before stay.
-    for (at, after_for, is_version, of) in found.into_iter().rev() {
-        if is_version {
-            let mark = Token::Word(Word {
-                value: "VERSION".to_owned(),
+    for found in found.into_iter().rev() {
+        let span = tokens[found.of].span;
+        let mark = |name: &str| {
+            let word = Word {
+                value: name.to_owned(),
                 quote_style: Some(MARK),
                 keyword: Keyword::NoKeyword,
-            });
-            let span = tokens[of].span;
-            tokens.insert(of + 1, TokenWithSpan::new(mark, span));
+            };
+            TokenWithSpan::new(Token::Word(word), span)
+        };
+        let mut behind_of = Vec::new();
+        if let Some(arguments) = &found.arguments {
+            behind_of.push(mark(SCAN_MARK));
+            behind_of.extend_from_slice(&tokens[arguments.clone()]);
         }
-        let span = tokens[at].span;
-        tokens[at].token = Token::make_keyword("SYSTEM_TIME");
-        if !after_for {
-            tokens.insert(at, TokenWithSpan::new(Token::make_keyword("FOR"), span));
+        if found.is_version {
+            behind_of.push(mark(VERSION_MARK));
+        }
+        tokens.splice(found.of + 1..found.of + 1, behind_of);
+        let span = tokens[found.kind].span;
+        tokens[found.kind].token = Token::make_keyword("SYSTEM_TIME");
+        if !found.after_for {
+            let word = TokenWithSpan::new(Token::make_keyword("FOR"), span);
+            tokens.insert(found.kind, word);
+        }
+        if let Some(arguments) = found.arguments {
+            tokens.drain(arguments);
         }
     }
     true
+}
+
+/// A version among the tokens.
+struct Found {
+    /// Where the word is that says of which kind it is.
+    kind: usize,
+    /// Whether FOR stands before it.
+    after_for: bool,
+    /// A version, or else a time.
+    is_version: bool,
+    /// Where OF is.
+    of: usize,
+    /// The arguments of the scan that it belongs to, parentheses and all.
+    arguments: Option<Range<usize>>,
 }
 
 fn is_word(token: &Token, wanted: &str) -> bool {
@@ -118,17 +155,19 @@ fn begins_value(token: &Token) -> bool {
 
 /// The version behind a mark, if one is next.
 pub(super) fn parse_marked(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
-    match &parser.peek_token_ref().token {
-        Token::Word(word) if word.quote_style == Some(MARK) => {
-            parser.next_token();
-            Some(
-                parser
-                    .parse_prefix()
-                    .map(|version| call(VERSION_CALL, vec![version])),
-            )
-        }
-        _ => None,
-    }
+    let is_scan = match &parser.peek_token_ref().token {
+        Token::Word(word) if word.quote_style == Some(MARK) => word.value == SCAN_MARK,
+        _ => return None,
+    };
+    parser.next_token();
+    Some(if is_scan {
+        parse_scan_version(parser, |parser| {
+            parse_marked(parser).unwrap_or_else(|| parser.parse_expr())
+        })
+    } else {
+        let version = parser.parse_prefix();
+        version.map(|version| call(VERSION_CALL, vec![version]))
+    })
 }
 
 /// What stands behind `AS OF`.
@@ -150,6 +189,31 @@ pub struct WrittenTable {
     pub is_cte: bool,
     /// It is called as a function.
     pub is_function: bool,
+    /// It is a call of `iceberg_scan`.
+    pub scan: Option<WrittenScan>,
+}
+
+/// The scan and the version of a table in FROM, if it is one or has one.
+fn scan_and_versions(
+    name: &ObjectName,
+    args: &Option<TableFunctionArgs>,
+    version: &Option<TableVersion>,
+) -> (Option<WrittenScan>, Option<WrittenVersion>) {
+    let scan = args
+        .as_ref()
+        .and_then(|args| written_scan(name, &args.args));
+    let Some(TableVersion::ForSystemTimeAsOf(value)) = version else {
+        return (scan, None);
+    };
+    let (scan, value) = match scan_and_version(value) {
+        Some((scan, value)) => (Some(scan), value),
+        None => (scan, value),
+    };
+    let version = match marked_value(value) {
+        Some(version) => WrittenVersion::Version(version.clone()),
+        None => WrittenVersion::Time(value.clone()),
+    };
+    (scan, Some(version))
 }
 
 /// The tables of a query that `wanted` takes by their names, and those with a version, in the order of the text.
@@ -253,10 +317,11 @@ impl<W: Fn(&[String]) -> bool> Visitor for Collector<W> {
         else {
             return ControlFlow::Continue(());
         };
+        let (scan, written_version) = scan_and_versions(name, args, version);
         let Some(name) = parts(name) else {
             return ControlFlow::Continue(());
         };
-        if version.is_none() && !(self.wanted)(&name) {
+        if version.is_none() && scan.is_none() && !(self.wanted)(&name) {
             return ControlFlow::Continue(());
         }
         let is_cte = name.len() == 1
@@ -266,9 +331,10 @@ impl<W: Fn(&[String]) -> bool> Visitor for Collector<W> {
                 .any(|scope| scope.sees(&name[0].to_lowercase()));
         self.found.push(WrittenTable {
             name,
-            version: version.as_ref().and_then(written_version),
+            version: written_version,
             is_cte,
             is_function: args.is_some(),
+            scan,
         });
         ControlFlow::Continue(())
     }
@@ -283,16 +349,6 @@ impl Scope {
         };
         self.names.iter().take(before).any(|known| known == name)
     }
-}
-
-fn written_version(version: &TableVersion) -> Option<WrittenVersion> {
-    let TableVersion::ForSystemTimeAsOf(value) = version else {
-        return None;
-    };
-    Some(match marked_value(value) {
-        Some(version) => WrittenVersion::Version(version.clone()),
-        None => WrittenVersion::Time(value.clone()),
-    })
 }
 
 fn marked_value(expr: &Expr) -> Option<&Expr> {
@@ -323,15 +379,17 @@ impl<W: Fn(&[String]) -> bool> VisitorMut for Renamer<W> {
             name,
             alias,
             version,
+            args,
             ..
         } = factor
         else {
             return ControlFlow::Continue(());
         };
+        let (scan, _) = scan_and_versions(name, args, version);
         let Some(written) = parts(name) else {
             return ControlFlow::Continue(());
         };
-        if version.is_none() && !(self.wanted)(&written) {
+        if version.is_none() && scan.is_none() && !(self.wanted)(&written) {
             return ControlFlow::Continue(());
         }
         let Some(new) = self.names.next().flatten() else {
@@ -339,6 +397,9 @@ impl<W: Fn(&[String]) -> bool> VisitorMut for Renamer<W> {
         };
         let quoted = |text: String| Ident::with_quote('`', text);
         *version = None;
+        if scan.is_some() {
+            *args = None;
+        }
         *name = ObjectName::from(new.parts.into_iter().map(quoted).collect::<Vec<_>>());
         alias.get_or_insert_with(|| datafusion::sql::sqlparser::ast::TableAlias {
             explicit: true,

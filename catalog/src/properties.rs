@@ -1,0 +1,258 @@
+//! Every property that a catalog, `[storage]` or `iceberg_scan` takes. What is checked and what `docs/configuration.md`
+//! says are driven by this table. Names are those that Iceberg's own libraries use, where they have one.
+
+use std::collections::BTreeMap;
+
+use crate::near_names::near_names;
+
+/// One property.
+#[derive(Debug)]
+pub struct Property {
+    /// Its key; one that ends in `*` stands for all that begin so.
+    pub key: &'static str,
+    /// What holds if it is not given; empty for nothing.
+    pub default: &'static str,
+    /// One line for the reference.
+    pub doc: &'static str,
+}
+
+/// Properties that belong together.
+#[derive(Debug)]
+pub struct PropertyGroup {
+    pub title: &'static str,
+    /// A sentence or two for the reference.
+    pub about: &'static str,
+    /// Whether they tell how to reach a store, and not a catalog.
+    pub storage: bool,
+    pub properties: &'static [Property],
+}
+
+const fn property(key: &'static str, default: &'static str, doc: &'static str) -> Property {
+    Property { key, default, doc }
+}
+
+/// All properties, in the order of the reference.
+pub const PROPERTIES: &[PropertyGroup] = &[
+    PropertyGroup {
+        title: "Any catalog",
+        about: "",
+        storage: false,
+        properties: &[
+            property("type", "told from `uri`", "`rest` or `sql`."),
+            property(
+                "uri",
+                "",
+                "Where the catalog is: `https://…`, `sqlite:/path/to/file`, `postgresql://…`.",
+            ),
+            property(
+                "warehouse",
+                "",
+                "SQL: where new tables go, below it a folder for each database. REST: the name that the server knows its warehouse by.",
+            ),
+        ],
+    },
+    PropertyGroup {
+        title: "REST catalogs",
+        about: "The Iceberg REST protocol. Storage properties and credentials that the server hands out are used where the catalog \
+                has no own ones.",
+        storage: false,
+        properties: &[
+            property("token", "", "Bearer token."),
+            property(
+                "credential",
+                "",
+                "`id:secret` for OAuth2 client credentials; tokens are renewed before they end.",
+            ),
+            property(
+                "oauth2-server-uri",
+                "`{uri}/v1/oauth/tokens`",
+                "Where tokens are bought.",
+            ),
+            property("scope", "`catalog`", "OAuth2 scope."),
+            property("audience", "", "OAuth2 audience."),
+            property("resource", "", "OAuth2 resource."),
+            property("prefix", "as the server says", "Path below `/v1/`."),
+            property("header.*", "", "A header of every request."),
+        ],
+    },
+    PropertyGroup {
+        title: "SQL catalogs",
+        about: "The tables that the SQL catalogs of Iceberg Java (JDBC, schema versions V0 and V1) and PyIceberg use, made if they \
+                are not there.",
+        storage: false,
+        properties: &[property(
+            "catalog-name",
+            "the catalog's name",
+            "The catalog's name in the database, which may hold several.",
+        )],
+    },
+    PropertyGroup {
+        title: "S3, and what speaks its protocol (`s3://`, `s3a://`, `s3n://`)",
+        about: "Keys that are not given are looked for as AWS's tools do: in the environment (`AWS_ACCESS_KEY_ID`, …), a web identity, \
+                the container's or the instance's role; each process looks in its own surroundings.",
+        storage: true,
+        properties: &[
+            property(
+                "s3.endpoint",
+                "Amazon's",
+                "`http://` or `https://` address of another store.",
+            ),
+            property(
+                "s3.region",
+                "`AWS_REGION`, `AWS_DEFAULT_REGION`, else `us-east-1`",
+                "Also `client.region`.",
+            ),
+            property("s3.access-key-id", "", "Also `client.access-key-id`."),
+            property(
+                "s3.secret-access-key",
+                "",
+                "Also `client.secret-access-key`.",
+            ),
+            property("s3.session-token", "", "Also `client.session-token`."),
+            property("client.region", "", "See `s3.region`."),
+            property("client.access-key-id", "", "See `s3.access-key-id`."),
+            property(
+                "client.secret-access-key",
+                "",
+                "See `s3.secret-access-key`.",
+            ),
+            property("client.session-token", "", "See `s3.session-token`."),
+            property(
+                "s3.path-style-access",
+                "`true` with an endpoint that is not Amazon's",
+                "The bucket in the path, not in the host name.",
+            ),
+            property(
+                "s3.force-virtual-addressing",
+                "",
+                "The opposite, as PyIceberg calls it.",
+            ),
+            property(
+                "s3.allow-anonymous",
+                "`false`",
+                "Requests without a signature, for public buckets. Also `s3.anonymous`.",
+            ),
+            property("s3.anonymous", "", "See `s3.allow-anonymous`."),
+            property(
+                "s3.allow-http",
+                "`true` with an `http://` endpoint",
+                "Plain HTTP.",
+            ),
+            property(
+                "s3.sse.type",
+                "",
+                "`kms` encrypts what is written with the key `s3.sse.key`.",
+            ),
+            property("s3.sse.key", "", "Id of a KMS key."),
+        ],
+    },
+];
+
+/// Properties of other engines that would change nothing here.
+const WITHOUT_MEANING: [&str; 12] = [
+    "catalog-impl",
+    "io-impl",
+    "py-io-impl",
+    "cache-enabled",
+    "cache.*",
+    "client.factory",
+    "clients",
+    "init_catalog_tables",
+    "pool_pre_ping",
+    "echo",
+    "io.manifest.*",
+    "metrics-reporter-impl",
+];
+
+fn matches(pattern: &str, key: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => key.len() > prefix.len() && key.starts_with(prefix),
+        None => pattern == key,
+    }
+}
+
+/// Whether a property tells how to reach a store.
+pub fn is_storage_property(key: &str) -> bool {
+    PROPERTIES
+        .iter()
+        .filter(|group| group.storage)
+        .flat_map(|group| group.properties)
+        .any(|property| matches(property.key, key))
+}
+
+/// What is wrong with the first property that nobody knows.
+pub(crate) fn unknown_property(properties: &BTreeMap<String, String>) -> Option<String> {
+    let known = || PROPERTIES.iter().flat_map(|group| group.properties);
+    let unknown = properties.keys().find(|key| {
+        !known().any(|property| matches(property.key, key))
+            && !WITHOUT_MEANING.iter().any(|pattern| matches(pattern, key))
+    })?;
+    Some(reason(unknown, known()))
+}
+
+/// What is wrong with a key that is no storage property.
+pub fn unknown_storage_property(key: &str) -> String {
+    let known = PROPERTIES.iter().filter(|group| group.storage);
+    reason(key, known.flat_map(|group| group.properties))
+}
+
+fn reason<'a>(key: &str, known: impl Iterator<Item = &'a Property>) -> String {
+    let near = near_names(key, known.map(|property| property.key));
+    match near.first() {
+        Some(near) => format!("property '{key}' is not known; did you mean '{near}'?"),
+        None => format!("property '{key}' is not known"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first_unknown(keys: &[&str]) -> Option<String> {
+        let properties = keys.iter().map(|key| (key.to_string(), String::new()));
+        unknown_property(&properties.collect())
+    }
+
+    #[test]
+    fn a_property_that_nobody_knows_is_named_with_a_near_one() {
+        assert_eq!(
+            first_unknown(&["type", "uri", "s3.endpiont"]),
+            Some("property 's3.endpiont' is not known; did you mean 's3.endpoint'?".to_string())
+        );
+        assert_eq!(
+            first_unknown(&["frobnicate"]),
+            Some("property 'frobnicate' is not known".to_string())
+        );
+        assert_eq!(
+            first_unknown(&["header."]).as_deref(),
+            Some("property 'header.' is not known; did you mean 'header.*'?")
+        );
+    }
+
+    #[test]
+    fn properties_of_other_engines_are_let_through() {
+        assert_eq!(
+            first_unknown(&[
+                "header.X-Tenant",
+                "io-impl",
+                "cache.expiration-interval-ms",
+                "warehouse",
+                "catalog-name"
+            ]),
+            None
+        );
+    }
+
+    #[test]
+    fn each_property_is_there_once() {
+        let mut keys: Vec<&str> = PROPERTIES
+            .iter()
+            .flat_map(|group| group.properties)
+            .map(|property| property.key)
+            .collect();
+        keys.sort_unstable();
+        let count = keys.len();
+        keys.dedup();
+        assert_eq!(keys.len(), count);
+    }
+}
