@@ -1,8 +1,9 @@
 //! Tables that no catalog holds, where they are: local, on S3, behind HTTP.
 
 use std::path::PathBuf;
+use std::process::Command;
 
-use crate::harness::{Bucket, Client, Cluster, Settings, package_root};
+use crate::harness::{Bucket, Client, Cluster, Settings, package_root, run};
 
 /// The metadata file of a fixture's current version.
 fn current_metadata(table: &str) -> String {
@@ -121,4 +122,60 @@ async fn a_table_without_a_catalog_is_read_by_workers() {
         shown.contains("s3.endpoint") && !shown.contains("secret-of-the-test"),
         "{shown}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_is_read_over_http() {
+    // The same server, since to read S3 without a signature is to read files by GET and HEAD.
+    let bucket = Bucket::serve("fixtures", &fixtures()).await;
+    let cluster = Cluster::start_with(2, Settings::default().with("TARN_QUERY_SPREAD", "1")).await;
+    let mut client = cluster.client().await;
+    let file = current_metadata("deletes/dv");
+    let folder = format!("{}/fixtures/warehouse/deletes/dv", bucket.endpoint);
+    // Its metadata says s3://fixtures/warehouse/deletes/dv.
+    check_dv(
+        &mut client,
+        &format!("iceberg_scan('{folder}/metadata/{file}', 'allow_moved_paths' => true)"),
+    )
+    .await;
+    let error = client
+        .error(&format!("SELECT count(*) FROM iceberg_scan('{folder}')"))
+        .await;
+    assert!(
+        error.contains(&folder) && error.contains("name the metadata file"),
+        "{error}"
+    );
+    let error = client
+        .error(&format!(
+            "SELECT * FROM iceberg_scan('{folder}/metadata/v7.metadata.json')"
+        ))
+        .await;
+    assert!(error.contains("v7.metadata.json' is missing"), "{error}");
+    client
+        .query(&format!(
+            "CREATE CATALOG web PROPERTIES ('type' = 'sql', 'uri' = 'sqlite:{}/web.db?mode=rwc', 'warehouse' = '{}/new')",
+            cluster.dir().display(),
+            bucket.endpoint
+        ))
+        .await;
+    client.query("CREATE DATABASE web.d").await;
+    let error = client.error("CREATE TABLE web.d.t AS SELECT 1 AS x").await;
+    assert!(error.contains("read only"), "{error}");
+
+    // A table that was copied as a whole is read where it is now.
+    let copy = tempfile::tempdir().expect("a folder");
+    let source = fixtures().join("warehouse/deletes/dv");
+    run(Command::new("cp")
+        .arg("-r")
+        .arg(source)
+        .arg(copy.path().join("dv")));
+    let copied = copy.path().join("dv");
+    check_dv(
+        &mut client,
+        &format!(
+            "iceberg_scan('{}', allow_moved_paths => true)",
+            copied.display()
+        ),
+    )
+    .await;
 }

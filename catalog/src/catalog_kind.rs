@@ -1,7 +1,6 @@
 //! From a catalog's properties to the catalog.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::backend::Backend;
@@ -10,21 +9,25 @@ use crate::error::{CatalogError, Result};
 use crate::metadata_cache::MetadataCache;
 use crate::rest::{RestBackend, RestConfig};
 use crate::secrets::shown_value;
-use crate::sqlite::{SqliteBackend, SqliteConfig};
-use crate::storage::Stores;
+use crate::sql::{PostgresServer, SqlBackend, SqlConfig, SqlPlace, SqliteFile};
+use crate::storage::{StoreSettings, Stores, aws_region};
 
 /// A kind of catalog, and what it needs to be opened.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    Sqlite(SqliteConfig),
+    Sql(Box<SqlConfig>),
     Rest(RestConfig),
 }
 
 /// The types of catalogs, for errors.
-const KNOWN: &str = "'rest' and 'sql' are known";
+const KNOWN: &str = "'rest', 'sql' and 'glue' are known";
 
 /// Tells what the properties describe. Nothing is contacted.
-pub(crate) fn parse(name: &str, properties: &BTreeMap<String, String>) -> Result<Kind> {
+pub(crate) fn parse(
+    name: &str,
+    properties: &BTreeMap<String, String>,
+    settings: &StoreSettings,
+) -> Result<Kind> {
     let invalid = |reason: String| CatalogError::InvalidCatalog {
         catalog: name.to_string(),
         reason,
@@ -48,28 +51,23 @@ pub(crate) fn parse(name: &str, properties: &BTreeMap<String, String>) -> Result
     let needed = || uri.ok_or_else(|| invalid("property 'uri' is missing".to_string()));
     match kind.as_str() {
         "rest" => Ok(Kind::Rest(RestConfig::new(name, needed()?, properties)?)),
-        "sql" | "sqlite" => {
+        "glue" => {
+            let (uri, properties) = glue(uri, properties).map_err(invalid)?;
+            Ok(Kind::Rest(RestConfig::new(name, &uri, &properties)?))
+        }
+        "sql" | "jdbc" | "sqlite" | "postgresql" => {
             let uri = needed()?;
-            let file = sqlite_file(uri).ok_or_else(|| {
-                let shown = shown_value("uri", uri);
-                invalid(format!(
-                    "a SQL catalog is a SQLite file here ('sqlite:///path/to/file'), not '{shown}'"
-                ))
-            })?;
-            Ok(Kind::Sqlite(SqliteConfig {
+            let place = sql_place(uri, properties, settings).map_err(invalid)?;
+            Ok(Kind::Sql(Box::new(SqlConfig {
                 catalog: name.to_string(),
-                catalog_in_file: properties
+                catalog_in_database: properties
                     .get("catalog-name")
                     .cloned()
                     .unwrap_or_else(|| name.to_string()),
-                file,
+                place,
                 warehouse: properties.get("warehouse").cloned(),
-                create: uri
-                    .split_once('?')
-                    .is_some_and(|(_, query)| query.split('&').any(|part| part == "mode=rwc")),
-                own: false,
                 properties: properties.clone(),
-            }))
+            })))
         }
         other => Err(invalid(format!(
             "catalogs of type '{other}' are not supported; {KNOWN}"
@@ -82,21 +80,65 @@ fn kind_of_uri(uri: &str) -> Option<&'static str> {
     let (scheme, _) = uri.split_once(':')?;
     match scheme.to_ascii_lowercase().as_str() {
         "http" | "https" => Some("rest"),
-        "sqlite" => Some("sql"),
+        "sqlite" | "jdbc" | "postgresql" | "postgres" => Some("sql"),
+        driver if driver.starts_with("postgresql+") => Some("sql"),
         _ => None,
     }
 }
 
-/// The file of `sqlite:///a/b`, `sqlite:////a/b` (as SQLAlchemy writes absolute paths) or `sqlite:a/b`.
-fn sqlite_file(uri: &str) -> Option<PathBuf> {
-    let rest = uri.strip_prefix("sqlite:")?;
-    let rest = rest.split_once('?').map_or(rest, |(path, _)| path);
-    let path = if rest.starts_with("//") {
-        format!("/{}", rest.trim_start_matches('/'))
-    } else {
-        rest.to_string()
+/// Glue's catalog as the REST catalog that it also is: address and properties.
+fn glue(
+    uri: Option<&str>,
+    properties: &BTreeMap<String, String>,
+) -> Result<(String, BTreeMap<String, String>), String> {
+    let mut properties = properties.clone();
+    let region = properties
+        .get("rest.signing-region")
+        .cloned()
+        .or_else(|| aws_region(&properties))
+        .ok_or("property 'client.region' is missing")?;
+    let endpoint = properties.get("glue.endpoint").map(String::as_str);
+    let uri = match (uri, endpoint) {
+        (Some(uri), _) => uri.to_string(),
+        (None, Some(endpoint)) => format!("{}/iceberg", endpoint.trim_end_matches('/')),
+        (None, None) => format!("https://glue.{region}.amazonaws.com/iceberg"),
     };
-    (path.len() > 1).then(|| PathBuf::from(path))
+    let mut fill = |key: &str, value: Option<String>| {
+        if let Some(value) = value {
+            properties.entry(key.to_string()).or_insert(value);
+        }
+    };
+    fill("rest.sigv4-enabled", Some("true".to_string()));
+    fill("rest.signing-name", Some("glue".to_string()));
+    fill("rest.signing-region", Some(region.clone()));
+    // The tables are in S3 of the same region, unless said otherwise.
+    fill("client.region", Some(region));
+    let account = properties.get("glue.id").cloned();
+    if let Some(account) = account {
+        properties.entry("warehouse".to_string()).or_insert(account);
+    }
+    Ok((uri, properties))
+}
+
+/// The database of a SQL catalog, told by its URI.
+fn sql_place(
+    uri: &str,
+    properties: &BTreeMap<String, String>,
+    settings: &StoreSettings,
+) -> Result<SqlPlace, String> {
+    if let Some(server) = PostgresServer::of_uri(uri, properties, settings) {
+        return server.map(SqlPlace::Postgres);
+    }
+    let sqlite = uri.strip_prefix("jdbc:").unwrap_or(uri);
+    SqliteFile::of_uri(sqlite)
+        .map(SqlPlace::Sqlite)
+        .ok_or_else(|| {
+            let shown = shown_value("uri", uri);
+            format!(
+                "a SQL catalog is in SQLite ('sqlite:///path/to/file') or PostgreSQL \
+                 ('postgresql://user:password@host/database'), not in '{shown}'"
+            )
+        })
 }
 
 /// Makes the catalog. Nothing is contacted.
@@ -110,8 +152,8 @@ pub(crate) fn open(
     // A catalog that is dropped and made again may lead elsewhere, so the name alone would not do.
     let scope: Arc<str> = format!("{name}#{}", uuid::Uuid::new_v4()).into();
     let backend: Box<dyn Backend> = match kind {
-        Kind::Sqlite(config) => Box::new(SqliteBackend::new(
-            config,
+        Kind::Sql(config) => Box::new(SqlBackend::new(
+            *config,
             stores.clone(),
             cache.clone(),
             scope.clone(),
@@ -130,6 +172,8 @@ pub(crate) fn open(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn parsed(pairs: &[(&str, &str)]) -> Result<Kind> {
@@ -139,6 +183,7 @@ mod tests {
                 .iter()
                 .map(|(k, v)| (k.to_string(), v.to_string()))
                 .collect(),
+            &StoreSettings::default(),
         )
     }
 
@@ -156,9 +201,66 @@ mod tests {
             ("sqlite:///a/b.db", "/a/b.db"),
             ("sqlite:////a/b.db", "/a/b.db"),
             ("sqlite:b.db?mode=rwc", "b.db"),
+            ("jdbc:sqlite:/a/b.db", "/a/b.db"),
         ] {
             match parsed(&[("type", "sql"), ("uri", uri)]) {
-                Ok(Kind::Sqlite(config)) => assert_eq!(config.file, PathBuf::from(file)),
+                Ok(Kind::Sql(config)) => match config.place {
+                    SqlPlace::Sqlite(found) => assert_eq!(found.file, Path::new(file)),
+                    other => panic!("{uri}: {other:?}"),
+                },
+                other => panic!("{uri}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn glue_is_a_rest_catalog_that_wants_signatures() {
+        let plain = [
+            ("type", "glue"),
+            ("glue.region", "eu-west-1"),
+            ("glue.id", "123456789012"),
+        ];
+        let properties = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            let pairs = pairs
+                .iter()
+                .map(|(key, value)| (key.to_string(), value.to_string()));
+            pairs.collect()
+        };
+        let (uri, filled) = glue(None, &properties(&plain)).unwrap();
+        assert_eq!(uri, "https://glue.eu-west-1.amazonaws.com/iceberg");
+        for (key, value) in [
+            ("rest.sigv4-enabled", "true"),
+            ("rest.signing-name", "glue"),
+            ("rest.signing-region", "eu-west-1"),
+            ("client.region", "eu-west-1"),
+            ("warehouse", "123456789012"),
+        ] {
+            assert_eq!(filled[key], value, "{key}");
+        }
+        let own = [
+            ("rest.signing-region", "r"),
+            ("glue.endpoint", "http://localhost:1/"),
+        ];
+        assert_eq!(
+            glue(None, &properties(&own)).unwrap().0,
+            "http://localhost:1/iceberg"
+        );
+        assert!(matches!(parsed(&plain), Ok(Kind::Rest(_))));
+    }
+
+    #[test]
+    fn a_sql_catalog_may_be_in_postgresql() {
+        for uri in [
+            "postgresql://u:secret@h/db",
+            "postgresql+psycopg2://u:secret@h/db",
+            "jdbc:postgresql://h/db?user=u&password=secret",
+        ] {
+            match parsed(&[("uri", uri)]) {
+                Ok(Kind::Sql(config)) => {
+                    assert!(matches!(config.place, SqlPlace::Postgres(_)), "{uri}");
+                    let shown = format!("{config:?}");
+                    assert!(!shown.contains("secret"), "{shown}");
+                }
                 other => panic!("{uri}: {other:?}"),
             }
         }
@@ -170,9 +272,9 @@ mod tests {
             (vec![("type", "rest")], "property 'uri' is missing"),
             (
                 vec![("type", "nessie")],
-                "catalogs of type 'nessie' are not supported; 'rest' and 'sql' are known",
+                "catalogs of type 'nessie' are not supported; 'rest', 'sql' and 'glue' are known",
             ),
-            (vec![], "'rest' and 'sql' are known"),
+            (vec![], "'rest', 'sql' and 'glue' are known"),
             (
                 vec![("uri", "thrift://h:9083")],
                 "property 'type' is missing",
@@ -182,13 +284,16 @@ mod tests {
                 "type 'hive'",
             ),
             (
-                vec![("type", "sql"), ("uri", "postgresql://u:secret@h/db")],
-                "a SQL catalog is a SQLite file here",
+                vec![("type", "sql"), ("uri", "mysql://u:secret@h/db")],
+                "a SQL catalog is in SQLite",
             ),
             (vec![("type", "rest"), ("uri", "localhost:8181")], "uri"),
         ] {
             let error = parsed(&pairs).unwrap_err().to_string();
-            assert!(error.contains(reason), "{error}");
+            assert!(
+                error.contains(reason) && !error.contains("secret"),
+                "{error}"
+            );
         }
     }
 }

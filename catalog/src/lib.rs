@@ -1,7 +1,7 @@
 //! Iceberg catalogs, storage, metadata caches, pinned tables and commits.
 //!
-//! [`Catalogs`] holds every [`Catalog`] by name: the embedded one (SQLite and local files), REST catalogs, other
-//! SQLite catalogs. [`Catalog::table`] pins a table: a [`PinnedTable`] is one snapshot of it, whose manifests are read
+//! [`Catalogs`] holds every [`Catalog`] by name: the embedded one (SQLite and local files), REST catalogs, SQL catalogs
+//! in SQLite or PostgreSQL. [`Catalog::table`] pins a table: a [`PinnedTable`] is one snapshot of it, whose manifests are read
 //! through a bounded cache. [`Catalog::append`] and [`Catalog::create_table_as`] give an [`AppendWriter`], which makes
 //! its rows visible in one atomic commit. [`StorageDescriptor`] tells, as a value that travels to workers, how a
 //! table's bytes are reached, and opens the one store that metadata and data are read and written through.
@@ -31,7 +31,7 @@ mod registry_file;
 mod rest;
 mod secrets;
 mod settings;
-mod sqlite;
+mod sql;
 mod storage;
 mod table_location;
 mod version;

@@ -38,7 +38,11 @@ pub const PROPERTIES: &[PropertyGroup] = &[
         about: "",
         storage: false,
         properties: &[
-            property("type", "told from `uri`", "`rest` or `sql`."),
+            property(
+                "type",
+                "told from `uri`",
+                "`rest`, `sql` (also `jdbc`) or `glue`.",
+            ),
             property(
                 "uri",
                 "",
@@ -73,23 +77,87 @@ pub const PROPERTIES: &[PropertyGroup] = &[
             property("resource", "", "OAuth2 resource."),
             property("prefix", "as the server says", "Path below `/v1/`."),
             property("header.*", "", "A header of every request."),
+            property(
+                "rest.sigv4-enabled",
+                "`false`",
+                "Sign requests as AWS's services want it (SigV4).",
+            ),
+            property(
+                "rest.signing-name",
+                "`execute-api`",
+                "The service that is signed for: `glue`, `s3tables`, …",
+            ),
+            property(
+                "rest.signing-region",
+                "`client.region`, else as for S3",
+                "The region that is signed for.",
+            ),
+            property(
+                "rest.access-key-id",
+                "`client.access-key-id`, else as for S3",
+                "Keys to sign with.",
+            ),
+            property("rest.secret-access-key", "", "With `rest.access-key-id`."),
+            property("rest.session-token", "", "With `rest.access-key-id`."),
+        ],
+    },
+    PropertyGroup {
+        title: "Glue",
+        about: "`type = 'glue'` is Glue's Iceberg REST endpoint, with signatures: a REST catalog of the region's address and \
+                `rest.signing-name = 'glue'`. `client.*` keys and region hold for Glue and for S3.",
+        storage: false,
+        properties: &[
+            property(
+                "glue.region",
+                "`client.region`, else as for S3",
+                "Glue's region, and S3's if no other is named.",
+            ),
+            property(
+                "glue.id",
+                "the caller's account",
+                "Id of the account, or of a catalog in it: the REST property `warehouse`.",
+            ),
+            property(
+                "glue.endpoint",
+                "`https://glue.REGION.amazonaws.com`",
+                "Another address; `/iceberg` is added. `uri` is taken as it is.",
+            ),
+            property("glue.access-key-id", "", "Keys for Glue alone."),
+            property("glue.secret-access-key", "", "With `glue.access-key-id`."),
+            property("glue.session-token", "", "With `glue.access-key-id`."),
         ],
     },
     PropertyGroup {
         title: "SQL catalogs",
         about: "The tables that the SQL catalogs of Iceberg Java (JDBC, schema versions V0 and V1) and PyIceberg use, made if they \
-                are not there.",
+                are not there. `sqlite:/path/to/file` (`?mode=rwc` makes the file), or `postgresql://user:password@host:5432/database`, also \
+                as SQLAlchemy (`postgresql+psycopg2://`) and JDBC (`jdbc:postgresql://`) write it; without TLS so far.",
         storage: false,
-        properties: &[property(
-            "catalog-name",
-            "the catalog's name",
-            "The catalog's name in the database, which may hold several.",
-        )],
+        properties: &[
+            property(
+                "catalog-name",
+                "the catalog's name",
+                "The catalog's name in the database, which may hold several.",
+            ),
+            property(
+                "user",
+                "the address's",
+                "PostgreSQL: who logs in. Also `jdbc.user`.",
+            ),
+            property(
+                "password",
+                "the address's, `PGPASSWORD`, `~/.pgpass`",
+                "PostgreSQL. Also `jdbc.password`.",
+            ),
+            property("jdbc.user", "", "See `user`."),
+            property("jdbc.password", "", "See `password`."),
+        ],
     },
     PropertyGroup {
         title: "S3, and what speaks its protocol (`s3://`, `s3a://`, `s3n://`)",
         about: "Keys that are not given are looked for as AWS's tools do: in the environment (`AWS_ACCESS_KEY_ID`, …), a web identity, \
-                the container's or the instance's role; each process looks in its own surroundings.",
+                the profile (`AWS_PROFILE`, else `default`) of `~/.aws/credentials` and `~/.aws/config`, the container's or the \
+                instance's role; each process looks in its own surroundings.",
         storage: true,
         properties: &[
             property(
@@ -99,7 +167,7 @@ pub const PROPERTIES: &[PropertyGroup] = &[
             ),
             property(
                 "s3.region",
-                "`AWS_REGION`, `AWS_DEFAULT_REGION`, else `us-east-1`",
+                "`AWS_REGION`, `AWS_DEFAULT_REGION`, the profile's, else `us-east-1`",
                 "Also `client.region`.",
             ),
             property("s3.access-key-id", "", "Also `client.access-key-id`."),
@@ -109,6 +177,12 @@ pub const PROPERTIES: &[PropertyGroup] = &[
                 "Also `client.secret-access-key`.",
             ),
             property("s3.session-token", "", "Also `client.session-token`."),
+            property(
+                "s3.profile-name",
+                "",
+                "Profile of AWS's files; goes before keys in the environment. Also `client.profile-name`.",
+            ),
+            property("client.profile-name", "", "See `s3.profile-name`."),
             property("client.region", "", "See `s3.region`."),
             property("client.access-key-id", "", "See `s3.access-key-id`."),
             property(
@@ -146,16 +220,120 @@ pub const PROPERTIES: &[PropertyGroup] = &[
             property("s3.sse.key", "", "Id of a KMS key."),
         ],
     },
+    PropertyGroup {
+        title: "Google Cloud Storage (`gs://`)",
+        about: "Without credentials, Google's default ones are looked for: `GOOGLE_APPLICATION_CREDENTIALS`, those of `gcloud`, the \
+                machine's.",
+        storage: true,
+        properties: &[
+            property("gcs.oauth2.token", "", "Access token."),
+            property(
+                "gcs.oauth2.token-expires-at",
+                "",
+                "Taken and not looked at: a catalog that hands tokens out does so at each load.",
+            ),
+            property(
+                "gcs.credentials-json",
+                "",
+                "A service account's key, as JSON or as JSON in Base64.",
+            ),
+            property("gcs.credentials-path", "", "File of credentials."),
+            property(
+                "gcs.no-auth",
+                "`false`",
+                "Requests without credentials, for public buckets. Also `gcs.allow-anonymous`.",
+            ),
+            property("gcs.allow-anonymous", "", "See `gcs.no-auth`."),
+            property(
+                "gcs.service.host",
+                "`https://storage.googleapis.com`",
+                "Another address. Also `gcs.service.path`.",
+            ),
+            property("gcs.service.path", "", "See `gcs.service.host`."),
+            property("gcs.project-id", "", "Taken and not needed."),
+        ],
+    },
+    PropertyGroup {
+        title: "Azure (`abfss://container@account.dfs.core.windows.net/…`, `wasbs://container@account.blob.core.windows.net/…`, `az://container/…`)",
+        about: "Everything is asked of the blob service, over HTTPS. Keys marked with `.*` may end in an account or its host. Without \
+                credentials, Azure's variables (`AZURE_STORAGE_ACCOUNT_KEY`, `AZURE_CLIENT_ID`, …) and the machine's identity are \
+                looked for.",
+        storage: true,
+        properties: &[
+            property(
+                "adls.account-name",
+                "the location's, `AZURE_STORAGE_ACCOUNT_NAME`",
+                "Account of locations that name none.",
+            ),
+            property("adls.account-key", "", "Shared key."),
+            property(
+                "adls.auth.shared-key.account.name",
+                "",
+                "Account of the next one, as Java's libraries say it.",
+            ),
+            property("adls.auth.shared-key.account.key", "", "Shared key."),
+            property("adls.sas-token", "", "Shared access signature."),
+            property("adls.sas-token.*", "", "The same, of one account."),
+            property(
+                "adls.sas-token-expires-at-ms.*",
+                "",
+                "Taken and not looked at.",
+            ),
+            property(
+                "adls.connection-string",
+                "",
+                "Of it: `AccountKey`, `SharedAccessSignature`, `BlobEndpoint`.",
+            ),
+            property("adls.connection-string.*", "", "The same, of one account."),
+            property("adls.token", "", "Bearer token."),
+            property(
+                "adls.tenant-id",
+                "",
+                "With the next two: a service principal.",
+            ),
+            property("adls.client-id", "", "With `adls.tenant-id`."),
+            property("adls.client-secret", "", "With `adls.tenant-id`."),
+            property(
+                "adls.authority-host",
+                "Microsoft's",
+                "Where a service principal's tokens are bought.",
+            ),
+            property(
+                "adls.anon",
+                "`false`",
+                "Requests without credentials, for public containers.",
+            ),
+            property(
+                "adls.endpoint",
+                "the account's",
+                "Another address of the blob service, such as `http://127.0.0.1:10000/devstoreaccount1`.",
+            ),
+        ],
+    },
+    PropertyGroup {
+        title: "HTTP (`https://`, `http://`)",
+        about: "Read only. Any web server will do that answers GET, with ranges, and HEAD; a folder's current metadata file is found by \
+                its `version-hint.text`.",
+        storage: true,
+        properties: &[property(
+            "http.header.*",
+            "",
+            "A header of every request, such as `http.header.Authorization`.",
+        )],
+    },
 ];
 
 /// Properties of other engines that would change nothing here.
-const WITHOUT_MEANING: [&str; 12] = [
+const WITHOUT_MEANING: [&str; 15] = [
     "catalog-impl",
     "io-impl",
     "py-io-impl",
     "cache-enabled",
     "cache.*",
     "client.factory",
+    "jdbc.schema-version",
+    "jdbc.verifyServerCertificate",
+    "jdbc.useSSL",
     "clients",
     "init_catalog_tables",
     "pool_pre_ping",

@@ -18,7 +18,7 @@ use crate::properties::unknown_property;
 use crate::registry_file::RegistryFile;
 use crate::secrets::Masked;
 use crate::settings::CatalogSettings;
-use crate::sqlite::SqliteConfig;
+use crate::sql::{SqlConfig, SqlPlace, SqliteFile};
 use crate::storage::{Stores, overlaid};
 use crate::table_location::{TableLocation, pin_at};
 
@@ -115,26 +115,28 @@ impl Catalogs {
             ("warehouse".to_string(), warehouse.clone()),
         ]
         .into();
-        let config = SqliteConfig {
+        let config = SqlConfig {
             catalog: DEFAULT_CATALOG.to_string(),
-            catalog_in_file: DEFAULT_CATALOG.to_string(),
-            file,
+            catalog_in_database: DEFAULT_CATALOG.to_string(),
+            place: SqlPlace::Sqlite(SqliteFile {
+                file,
+                create: true,
+                own: true,
+            }),
             warehouse: Some(warehouse),
-            create: true,
-            own: true,
             properties: properties.clone(),
         };
         catalog_kind::open(
             DEFAULT_CATALOG,
             properties,
-            Kind::Sqlite(config),
+            Kind::Sql(Box::new(config)),
             &self.stores,
             &self.cache,
         )
     }
 
     fn build(&self, name: &str, properties: BTreeMap<String, String>) -> Result<Catalog> {
-        let kind = catalog_kind::parse(name, &properties)?;
+        let kind = catalog_kind::parse(name, &properties, self.stores.settings())?;
         Ok(catalog_kind::open(
             name,
             properties,
@@ -206,7 +208,7 @@ impl Catalogs {
             Some(catalog) => overlaid(self.get(catalog)?.properties(), &table.properties),
             None => overlaid(&self.storage, &table.properties),
         };
-        pin_at(&table.location, &properties, &self.stores, &self.cache).await
+        pin_at(table, &properties, &self.stores, &self.cache).await
     }
 
     /// Forgets a catalog made by SQL. What is in it stays as it is.

@@ -2,6 +2,8 @@
 
 mod client;
 mod messages;
+mod signing;
+mod token;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

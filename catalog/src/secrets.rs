@@ -23,6 +23,9 @@ pub fn is_secret(key: &str) -> bool {
         "private",
         "authorization",
         "customer-key",
+        "account-key",
+        "account.key",
+        "connection-string",
         "sse.key",
     ]
     .iter()
@@ -96,6 +99,12 @@ mod tests {
             ("s3.access-key-id", "AKIA", MASK),
             ("s3.session-token", "abc", MASK),
             ("header.Authorization", "Bearer abc", MASK),
+            ("adls.account-key", "abc", MASK),
+            ("adls.auth.shared-key.account.key", "abc", MASK),
+            ("adls.connection-string", "AccountKey=abc", MASK),
+            ("adls.sas-token.acc", "abc", MASK),
+            ("gcs.credentials-json", "{}", MASK),
+            ("adls.account-name", "acc", "acc"),
             ("s3.region", "eu-central-1", "eu-central-1"),
             ("s3.path-style-access", "true", "true"),
         ] {

@@ -1,8 +1,13 @@
 //! One store for metadata and data: where a table's bytes live and how to reach them.
 
+mod aws_profile;
+mod azure;
+mod client_options;
 mod descriptor;
 mod file_io;
 mod files;
+mod gcs;
+mod http;
 mod location;
 mod overlay;
 mod routing_store;
@@ -19,4 +24,5 @@ pub(crate) use files::{
     MAX_METADATA_FILE_BYTES, delete_files, read_file, root_cause, store_error, write_new_file,
 };
 pub(crate) use overlay::{overlaid, without_overridden};
+pub(crate) use s3::{aws_credentials, aws_region};
 pub(crate) use stores::Stores;

@@ -41,6 +41,9 @@ pub struct TableLocation {
     pub catalog: Option<String>,
     /// Storage properties that go before those.
     pub properties: BTreeMap<String, String>,
+    /// Whether the table was moved as a whole: files that its metadata names below the place where it was are read where
+    /// it is now.
+    pub moved: bool,
 }
 
 impl fmt::Debug for TableLocation {
@@ -49,18 +52,19 @@ impl fmt::Debug for TableLocation {
             .field("location", &self.location)
             .field("catalog", &self.catalog)
             .field("properties", &Masked(&self.properties))
+            .field("moved", &self.moved)
             .finish()
     }
 }
 
 /// Pins the table at a location.
 pub(crate) async fn pin_at(
-    location: &str,
+    table: &TableLocation,
     properties: &BTreeMap<String, String>,
     stores: &Stores,
     cache: &Arc<MetadataCache>,
 ) -> Result<PinnedTable> {
-    let location = absolute(location.trim())?;
+    let location = absolute(table.location.trim())?;
     let storage_at =
         |location: &str| stores.storage(StorageDescriptor::from_properties(properties, location)?);
     let storage = storage_at(&location)?;
@@ -77,8 +81,25 @@ pub(crate) async fn pin_at(
             &file,
         )
         .await?;
-    let storage = storage_at(metadata.location())?;
+    let (storage, scope) = match table.moved {
+        false => (storage_at(metadata.location())?, scope),
+        true => {
+            let moved = storage
+                .descriptor
+                .with_moved(metadata.location(), folder_of(&file))?;
+            let scope = format!("location {}", moved.url());
+            (stores.storage(moved)?, scope.into())
+        }
+    };
     PinnedTable::new(name, metadata, Some(file), storage, cache.clone(), scope)
+}
+
+/// The table's folder, which has its metadata files in the folder `metadata`.
+fn folder_of(metadata_file: &str) -> &str {
+    let metadata = metadata_file
+        .rsplit_once('/')
+        .map_or("", |(folder, _)| folder);
+    metadata.strip_suffix("/metadata").unwrap_or(metadata)
 }
 
 /// A path that is not absolute is below the working directory of this process.

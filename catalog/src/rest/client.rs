@@ -11,13 +11,12 @@ use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex, OnceCell};
 use url::Url;
 
-use super::messages::{ErrorBody, ServerConfig, Token};
+use super::messages::{ErrorBody, ServerConfig};
+use super::signing::Signing;
+use super::token::HeldToken;
 use crate::error::{CatalogError, Result};
 use crate::secrets::{Masked, shown_value};
 use crate::storage::{StoreSettings, root_cause};
-
-/// A token is renewed this long before it ends.
-const TOKEN_MARGIN: Duration = Duration::from_secs(60);
 
 /// The most of an answer's text that an error repeats.
 const MAX_QUOTED: usize = 300;
@@ -25,9 +24,9 @@ const MAX_QUOTED: usize = 300;
 /// Where a REST catalog is.
 #[derive(Clone)]
 pub(crate) struct RestConfig {
-    catalog: String,
-    uri: Url,
-    properties: BTreeMap<String, String>,
+    pub(super) catalog: String,
+    pub(super) uri: Url,
+    pub(super) properties: BTreeMap<String, String>,
 }
 
 impl fmt::Debug for RestConfig {
@@ -58,6 +57,7 @@ impl RestConfig {
             )));
         }
         headers(properties).map_err(invalid)?;
+        Signing::of_properties(properties, &StoreSettings::default()).map_err(invalid)?;
         Ok(Self {
             catalog: catalog.to_string(),
             uri: parsed,
@@ -100,11 +100,12 @@ pub(crate) enum Answer {
 }
 
 pub(crate) struct RestClient {
-    config: RestConfig,
+    pub(super) config: RestConfig,
     settings: StoreSettings,
     http: OnceCell<reqwest::Client>,
     server: OnceCell<Server>,
-    token: Mutex<Option<HeldToken>>,
+    pub(super) token: Mutex<Option<HeldToken>>,
+    signing: Option<Signing>,
 }
 
 /// What the server said of itself when first asked.
@@ -112,11 +113,6 @@ struct Server {
     base: Url,
     prefix: Vec<String>,
     properties: BTreeMap<String, String>,
-}
-
-struct HeldToken {
-    token: String,
-    renew_at: Option<Instant>,
 }
 
 impl fmt::Debug for RestClient {
@@ -129,7 +125,10 @@ impl fmt::Debug for RestClient {
 
 impl RestClient {
     pub(crate) fn new(config: RestConfig, settings: StoreSettings) -> Self {
+        // That they are right was checked when the configuration was made.
+        let signing = Signing::of_properties(&config.properties, &settings);
         Self {
+            signing: signing.unwrap_or_default(),
             config,
             settings,
             http: OnceCell::new(),
@@ -162,7 +161,7 @@ impl RestClient {
         }
     }
 
-    fn unreachable(&self, reason: String) -> CatalogError {
+    pub(super) fn unreachable(&self, reason: String) -> CatalogError {
         CatalogError::Unreachable {
             catalog: self.config.catalog.clone(),
             uri: self.shown_uri(),
@@ -199,7 +198,7 @@ impl RestClient {
         self.request(method, url, body).await
     }
 
-    async fn http(&self) -> Result<&reqwest::Client> {
+    pub(super) async fn http(&self) -> Result<&reqwest::Client> {
         self.http
             .get_or_try_init(|| async {
                 let headers = headers(&self.config.properties).map_err(|reason| {
@@ -315,7 +314,15 @@ impl RestClient {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let response = match request.send().await {
+        let http = self.http().await?;
+        let mut request = request
+            .build()
+            .map_err(|e| self.refused(root_cause(&e.without_url())))?;
+        if let Some(signing) = &self.signing {
+            let signed = signing.sign(&mut request).await;
+            signed.map_err(|reason| self.unreachable(reason))?;
+        }
+        let response = match http.execute(request).await {
             Ok(response) => response,
             Err(error) if error.is_connect() || error.is_builder() => {
                 return Ok(Outcome::NotSent(root_cause(&error.without_url())));
@@ -349,69 +356,6 @@ impl RestClient {
             _ => return Err(self.refused(reason)),
         })
     }
-
-    /// The token to send: the one given, or one bought with the credential.
-    async fn bearer(&self) -> Result<Option<String>> {
-        let properties = &self.config.properties;
-        if let Some(token) = properties.get("token") {
-            return Ok(Some(token.clone()));
-        }
-        let Some(credential) = properties.get("credential") else {
-            return Ok(None);
-        };
-        let mut held = self.token.lock().await;
-        if let Some(held) = held.as_ref()
-            && held.renew_at.is_none_or(|at| Instant::now() < at)
-        {
-            return Ok(Some(held.token.clone()));
-        }
-        let url = match properties.get("oauth2-server-uri") {
-            Some(uri) => Url::parse(uri).map_err(|e| CatalogError::InvalidCatalog {
-                catalog: self.config.catalog.clone(),
-                reason: format!("oauth2-server-uri '{uri}' is not a URL: {e}"),
-            })?,
-            None => {
-                let mut url = self.config.uri.clone();
-                push_segments(&mut url, ["v1", "oauth", "tokens"]);
-                url
-            }
-        };
-        let (id, secret) = match credential.split_once(':') {
-            Some((id, secret)) => (Some(id), secret),
-            None => (None, credential.as_str()),
-        };
-        let scope = properties.get("scope").map_or("catalog", String::as_str);
-        let mut form = vec![
-            ("grant_type", "client_credentials"),
-            ("client_secret", secret),
-            ("scope", scope),
-        ];
-        form.extend(id.map(|id| ("client_id", id)));
-        for key in ["audience", "resource"] {
-            form.extend(properties.get(key).map(|value| (key, value.as_str())));
-        }
-        let answer = self.http().await?.post(url).form(&form).send().await;
-        let response =
-            answer.map_err(|e| self.unreachable(format!("no token: {}", root_cause(&e))))?;
-        let status = response.status();
-        let bytes = response
-            .bytes()
-            .await
-            .map_err(|e| self.unreachable(format!("no token: {}", root_cause(&e))))?;
-        if !status.is_success() {
-            return Err(self.refused(format!("no token: {}", reason(status, &bytes))));
-        }
-        let token: Token = self.decode(bytes)?;
-        let renew_at = token.expires_in.map(|seconds| {
-            let lifetime = Duration::from_secs(seconds);
-            Instant::now() + lifetime.saturating_sub(TOKEN_MARGIN.min(lifetime / 2))
-        });
-        *held = Some(HeldToken {
-            token: token.access_token.clone(),
-            renew_at,
-        });
-        Ok(Some(token.access_token))
-    }
 }
 
 enum Outcome {
@@ -427,7 +371,7 @@ enum Outcome {
 }
 
 /// Adds path segments, whatever characters they have.
-fn push_segments<'a>(url: &mut Url, segments: impl IntoIterator<Item = &'a str>) {
+pub(super) fn push_segments<'a>(url: &mut Url, segments: impl IntoIterator<Item = &'a str>) {
     // Checked when the catalog was made: these URLs have paths.
     if let Ok(mut path) = url.path_segments_mut() {
         path.pop_if_empty().extend(segments);
@@ -460,7 +404,7 @@ fn decoded_segment(segment: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| segment.to_string())
 }
 
-fn reason(status: StatusCode, body: &[u8]) -> String {
+pub(super) fn reason(status: StatusCode, body: &[u8]) -> String {
     let text = match serde_json::from_slice::<ErrorBody>(body) {
         Ok(body) => body.error.message,
         Err(_) => String::from_utf8_lossy(body).trim().to_string(),

@@ -9,14 +9,14 @@ use object_store::ObjectStore;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
 
-use super::StoreSettings;
-use super::location::{Location, Scheme};
+use super::location::{Location, Scheme, location_to_path};
 use super::routing_store::RoutingStore;
+use super::{StoreSettings, azure};
 use crate::error::Result;
 use crate::secrets::shown_value;
 
 /// Property prefixes that tell how to reach a store. All else is the catalog's business.
-const STORE_PREFIXES: [&str; 2] = ["s3.", "client."];
+const STORE_PREFIXES: [&str; 5] = ["s3.", "client.", "gcs.", "adls.", "http."];
 
 /// How to reach the stores that a table's files are in.
 ///
@@ -27,8 +27,33 @@ const STORE_PREFIXES: [&str; 2] = ["s3.", "client."];
 pub struct StorageDescriptor {
     /// Storage properties, by their Iceberg names.
     pub properties: BTreeMap<String, String>,
-    /// The scheme that the table's own location has: `file` or `s3`.
+    /// Where files are now that metadata names elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<MovedFiles>,
+    /// The scheme that the table's own location has, as paths begin: `file`, `s3`, `gs`, `az`, `http`, `https`.
     pub scheme: String,
+}
+
+/// Files that were moved together, by the paths of their folder.
+#[derive(Serialize, Deserialize, Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MovedFiles {
+    from: String,
+    to: String,
+}
+
+impl MovedFiles {
+    fn new(from: &str, to: &str) -> Result<Self> {
+        Ok(Self {
+            from: location_to_path(from)?.to_string(),
+            to: location_to_path(to)?.to_string(),
+        })
+    }
+
+    /// Where a file is now that metadata names by `path`; `None` if it is where it was.
+    pub(super) fn place_of(&self, path: &str) -> Option<String> {
+        let rest = path.strip_prefix(self.from.as_str())?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", self.to))
+    }
 }
 
 impl fmt::Debug for StorageDescriptor {
@@ -41,6 +66,7 @@ impl fmt::Debug for StorageDescriptor {
         f.debug_struct("StorageDescriptor")
             .field("scheme", &self.scheme)
             .field("properties", &shown)
+            .field("moved", &self.moved)
             .finish()
     }
 }
@@ -50,6 +76,7 @@ impl StorageDescriptor {
     pub fn local() -> Self {
         Self {
             properties: BTreeMap::new(),
+            moved: None,
             scheme: "file".to_string(),
         }
     }
@@ -63,7 +90,7 @@ impl StorageDescriptor {
         let properties = match scheme {
             // Local files need no properties, and without them all local tables share one store.
             Scheme::File => BTreeMap::new(),
-            Scheme::S3 => properties
+            _ => properties
                 .into_iter()
                 .filter(|(key, _)| STORE_PREFIXES.iter().any(|prefix| key.starts_with(prefix)))
                 .map(|(key, value)| (key.clone(), value.clone()))
@@ -71,7 +98,16 @@ impl StorageDescriptor {
         };
         Ok(Self {
             properties,
+            moved: None,
             scheme: scheme.as_str().to_string(),
+        })
+    }
+
+    /// The same, with the files of the folder `from` to be found in the folder `to`.
+    pub(crate) fn with_moved(self, from: &str, to: &str) -> Result<Self> {
+        Ok(Self {
+            moved: Some(MovedFiles::new(from, to)?),
+            ..self
         })
     }
 
@@ -89,6 +125,10 @@ impl StorageDescriptor {
             part(key);
             part(value);
         }
+        if let Some(moved) = &self.moved {
+            part(&moved.from);
+            part(&moved.to);
+        }
         format!("tarn-{:016x}://store/", hasher.finish())
     }
 
@@ -101,12 +141,16 @@ impl StorageDescriptor {
     /// differ (or are renewed) reach the same bytes.
     pub fn scope(&self) -> String {
         let part = |key: &str| self.properties.get(key).map(String::as_str).unwrap_or("");
-        format!(
-            "{}|{}|{}",
-            self.scheme,
-            part("s3.endpoint"),
-            part("s3.region")
-        )
+        let (endpoint, region) = match self.scheme.as_str() {
+            "s3" => (part("s3.endpoint"), part("s3.region")),
+            "gs" => (part("gcs.service.host"), ""),
+            // Containers that do not say their account are of this one.
+            "az" => (part("adls.endpoint"), azure::account(&self.properties)),
+            // A host is part of each path.
+            _ => ("", ""),
+        };
+        let moved = self.moved.as_ref().map_or("", |moved| moved.to.as_str());
+        format!("{}|{endpoint}|{region}|{moved}", self.scheme)
     }
 
     /// Opens the one store for everything this descriptor reaches.
@@ -179,6 +223,19 @@ mod tests {
         ]);
         let keys: Vec<&str> = descriptor.properties.keys().map(String::as_str).collect();
         assert_eq!(keys, ["client.region", "s3.region"]);
+    }
+
+    #[test]
+    fn moved_files_are_those_below_the_folder() {
+        let moved = MovedFiles::new("s3://b/wh/t/", "/home/me/t").unwrap();
+        for (path, place) in [
+            ("s3/b/wh/t/data/f", Some("file/home/me/t/data/f")),
+            ("s3/b/wh/t", Some("file/home/me/t")),
+            ("s3/b/wh/tt/data/f", None),
+            ("s3/b/wh/other", None),
+        ] {
+            assert_eq!(moved.place_of(path).as_deref(), place, "{path}");
+        }
     }
 
     #[test]

@@ -3,14 +3,39 @@
 use std::collections::BTreeMap;
 
 /// Credentials of one store, of which a set must come from one place.
-const CREDENTIALS: [&[&str]; 1] = [&[
-    "s3.access-key-id",
-    "s3.secret-access-key",
-    "s3.session-token",
-    "client.access-key-id",
-    "client.secret-access-key",
-    "client.session-token",
-]];
+const CREDENTIALS: [&[&str]; 3] = [
+    &[
+        "s3.access-key-id",
+        "s3.secret-access-key",
+        "s3.session-token",
+        "s3.profile-name",
+        "client.access-key-id",
+        "client.secret-access-key",
+        "client.session-token",
+        "client.profile-name",
+    ],
+    &[
+        "gcs.oauth2.token",
+        "gcs.oauth2.token-expires-at",
+        "gcs.credentials-json",
+        "gcs.credentials-path",
+        "gcs.no-auth",
+    ],
+    &[
+        "adls.account-key",
+        "adls.sas-token",
+        "adls.sas-token.*",
+        "adls.sas-token-expires-at-ms.*",
+        "adls.connection-string",
+        "adls.connection-string.*",
+        "adls.token",
+        "adls.tenant-id",
+        "adls.client-id",
+        "adls.client-secret",
+        "adls.auth.shared-key.account.name",
+        "adls.auth.shared-key.account.key",
+    ],
+];
 
 /// What is left of `properties` beside `over`, which goes before them: no key that `over` has, and no credential of a
 /// store that it has another credential of.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  file/a/b      ──▶ LocalFileSystem     a/b
-//!  s3/bucket/k   ──▶ AmazonS3(bucket)    k        made when first used, then kept
+//!  s3/bucket/k   ──▶ AmazonS3(bucket)    k        made when first used, then kept; so are those of gs, az, http
 //! ```
 
 use std::collections::HashMap;
@@ -21,14 +21,15 @@ use object_store::{
 };
 use parking_lot::Mutex;
 
-use super::s3::open_bucket;
-use super::{StorageDescriptor, StoreSettings};
+use super::location::Scheme;
+use super::{StorageDescriptor, StoreSettings, azure, gcs, http, s3};
 
 /// See the module.
 pub(crate) struct RoutingStore {
     descriptor: StorageDescriptor,
     settings: StoreSettings,
     local: Arc<LocalFileSystem>,
+    /// By scheme and bucket.
     buckets: Mutex<HashMap<String, Arc<dyn ObjectStore>>>,
 }
 
@@ -51,22 +52,28 @@ impl RoutingStore {
     }
 
     fn route(&self, path: &Path) -> Result<Route> {
-        let raw = path.as_ref();
+        let moved = &self.descriptor.moved;
+        let moved = moved
+            .as_ref()
+            .and_then(|moved| moved.place_of(path.as_ref()));
+        let raw = moved.as_deref().unwrap_or(path.as_ref());
         let invalid = |reason: &str| object_store::Error::Generic {
             store: "tarn",
             source: format!("path '{raw}' leads to no store: {reason}").into(),
         };
-        let (scheme, rest) = raw.split_once('/').unwrap_or((raw, ""));
+        let (first, rest) = raw.split_once('/').unwrap_or((raw, ""));
+        let scheme = Scheme::of_path(first)
+            .ok_or_else(|| invalid("it does not start with the scheme of a store"))?;
         let (store, prefix, key): (Arc<dyn ObjectStore>, String, &str) = match scheme {
-            "file" => (self.local.clone(), "file".to_string(), rest),
-            "s3" => {
+            Scheme::File => (self.local.clone(), first.to_string(), rest),
+            _ => {
                 let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
                 if bucket.is_empty() {
                     return Err(invalid("it names no bucket"));
                 }
-                (self.bucket(bucket)?, format!("s3/{bucket}"), key)
+                let prefix = format!("{first}/{bucket}");
+                (self.bucket(scheme, bucket, &prefix)?, prefix, key)
             }
-            _ => return Err(invalid("it must start with 'file/' or 's3/'")),
         };
         Ok(Route {
             store,
@@ -75,13 +82,22 @@ impl RoutingStore {
         })
     }
 
-    fn bucket(&self, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
+    fn bucket(&self, scheme: Scheme, bucket: &str, prefix: &str) -> Result<Arc<dyn ObjectStore>> {
         let mut buckets = self.buckets.lock();
-        if let Some(store) = buckets.get(bucket) {
+        if let Some(store) = buckets.get(prefix) {
             return Ok(store.clone());
         }
-        let store = open_bucket(bucket, &self.descriptor.properties, &self.settings)?;
-        buckets.insert(bucket.to_string(), store.clone());
+        let (properties, settings) = (&self.descriptor.properties, &self.settings);
+        let store = match scheme {
+            Scheme::File => self.local.clone(),
+            Scheme::S3 => s3::open_bucket(bucket, properties, settings)?,
+            Scheme::Gcs => gcs::open_bucket(bucket, properties, settings)?,
+            Scheme::Azure => azure::open_container(bucket, properties, settings)?,
+            Scheme::Http | Scheme::Https => {
+                http::open_host(scheme.as_str(), bucket, properties, settings)?
+            }
+        };
+        buckets.insert(prefix.to_string(), store.clone());
         Ok(store)
     }
 }

@@ -16,6 +16,8 @@ use crate::statement::{ICEBERG_SCAN, NewName, WrittenScan};
 /// Options that are no storage properties.
 const CATALOG: &str = "catalog";
 const METADATA_TABLE: &str = "metadata_table";
+/// As DuckDB calls it.
+const ALLOW_MOVED_PATHS: &str = "allow_moved_paths";
 
 /// The arguments of a call.
 #[derive(Debug)]
@@ -68,6 +70,7 @@ impl TableNames<'_> {
         let mut location = None;
         let mut catalog = None;
         let mut metadata = None;
+        let mut moved = false;
         let mut properties = BTreeMap::new();
         for (name, value) in &scan.arguments {
             if self.describing && is_unbound(value) {
@@ -92,6 +95,13 @@ impl TableNames<'_> {
                 }
                 Some(CATALOG) => catalog = Some(value),
                 Some(METADATA_TABLE) => metadata = Some(metadata_table(&value)?),
+                Some(ALLOW_MOVED_PATHS) => {
+                    moved = value.parse().map_err(|_| {
+                        refused(format!(
+                            "'{ALLOW_MOVED_PATHS}' is true or false, not '{value}'"
+                        ))
+                    })?;
+                }
                 Some(key) if is_storage_property(key) => {
                     properties.insert(key.to_owned(), value);
                 }
@@ -110,6 +120,7 @@ impl TableNames<'_> {
                 location,
                 catalog,
                 properties,
+                moved,
             },
             metadata,
         })
@@ -122,7 +133,7 @@ fn metadata_table(name: &str) -> Result<MetadataTable> {
 }
 
 fn unknown_option(key: &str) -> crate::PlannerError {
-    let near = near_names(key, [CATALOG, METADATA_TABLE]);
+    let near = near_names(key, [CATALOG, METADATA_TABLE, ALLOW_MOVED_PATHS]);
     let reason = match near.first() {
         Some(near) => format!("option '{key}' is not known; did you mean '{near}'?"),
         None => unknown_storage_property(key),

@@ -1,9 +1,12 @@
-//! A catalog in a SQLite file, in the tables that other Iceberg engines' SQL catalogs use.
+//! A catalog in a SQLite file or in PostgreSQL, in the tables that other Iceberg engines' SQL catalogs use.
 //!
 //! A table is a row that points to its current metadata file. A commit writes a new metadata file and moves the
 //! pointer with one conditional UPDATE, which is the compare-and-swap.
 
-mod connection;
+mod config;
+mod database;
+mod postgres;
+mod sqlite;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,12 +14,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use iceberg::spec::{Snapshot, SnapshotReference, SnapshotRetention, TableMetadata};
 use iceberg::{TableRequirement, TableUpdate};
-use sqlx::{Row, Sqlite, Transaction};
 use tokio::sync::OnceCell;
 
-pub(crate) use self::connection::SqliteConfig;
+pub(crate) use self::config::{SqlConfig, SqlPlace};
+pub(crate) use self::postgres::PostgresServer;
+pub(crate) use self::sqlite::SqliteFile;
 
-use self::connection::Connection;
+use self::config::Connection;
+use self::database::Values;
 use crate::backend::{Backend, CommitError, StagedTable, TablePointer};
 use crate::create::{NewTable, first_metadata};
 use crate::error::{CatalogError, Result};
@@ -32,17 +37,17 @@ const EXISTS_PROPERTY: &str = "exists";
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct SqliteBackend {
-    config: SqliteConfig,
+pub(crate) struct SqlBackend {
+    config: SqlConfig,
     stores: Arc<Stores>,
     cache: Arc<MetadataCache>,
     scope: Arc<str>,
     connection: OnceCell<Connection>,
 }
 
-impl SqliteBackend {
+impl SqlBackend {
     pub(crate) fn new(
-        config: SqliteConfig,
+        config: SqlConfig,
         stores: Arc<Stores>,
         cache: Arc<MetadataCache>,
         scope: Arc<str>,
@@ -58,38 +63,48 @@ impl SqliteBackend {
 
     async fn connection(&self) -> Result<&Connection> {
         self.connection
-            .get_or_try_init(|| Connection::open(&self.config))
+            .get_or_try_init(|| Connection::open(&self.config.place))
             .await
             .map_err(|e| self.config.failed(e))
     }
 
-    async fn namespaces(&self) -> Result<BTreeSet<String>> {
+    /// The rows of a SELECT whose first value is the catalog's name.
+    async fn rows(&self, statement: &str, values: &[&str]) -> Result<Vec<Values>> {
         let connection = self.connection().await?;
-        // A file that another engine wrote may have tables in a namespace without properties.
-        let rows = sqlx::query(
-            "SELECT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?1
-             UNION SELECT table_namespace FROM iceberg_tables WHERE catalog_name = ?1",
-        )
-        .bind(&self.config.catalog_in_file)
-        .fetch_all(&connection.pool)
-        .await
-        .map_err(|e| self.config.failed(e))?;
-        rows.iter()
-            .map(|row| {
-                row.try_get::<String, _>(0)
-                    .map_err(|e| self.config.failed(e))
-            })
+        connection
+            .database
+            .rows(statement, &self.with_catalog(values))
+            .await
+            .map_err(|e| self.config.failed(e))
+    }
+
+    /// How many rows a statement changed whose first value is the catalog's name.
+    async fn execute(&self, statement: &str, values: &[&str]) -> Result<u64> {
+        let connection = self.connection().await?;
+        connection
+            .database
+            .execute(statement, &self.with_catalog(values))
+            .await
+            .map_err(|e| self.config.failed(e))
+    }
+
+    fn with_catalog<'a>(&'a self, values: &[&'a str]) -> Vec<&'a str> {
+        let catalog = self.config.catalog_in_database.as_str();
+        std::iter::once(catalog)
+            .chain(values.iter().copied())
             .collect()
     }
 
-    async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
-        // A transaction that starts with a read could not be turned into a writing one while another process writes.
-        let connection = self.connection().await?;
-        connection
-            .pool
-            .begin_with("BEGIN IMMEDIATE")
-            .await
-            .map_err(|e| self.config.failed(e))
+    async fn namespaces(&self) -> Result<BTreeSet<String>> {
+        // A database that another engine wrote may have tables in a namespace without properties.
+        let rows = self
+            .rows(
+                "SELECT namespace FROM iceberg_namespace_properties WHERE catalog_name = $1
+                 UNION SELECT table_namespace FROM iceberg_tables WHERE catalog_name = $1",
+                &[],
+            )
+            .await?;
+        Ok(rows.into_iter().flatten().flatten().collect())
     }
 
     fn descriptor(&self, location: &str) -> Result<StorageDescriptor> {
@@ -138,22 +153,19 @@ impl SqliteBackend {
 }
 
 #[async_trait]
-impl Backend for SqliteBackend {
+impl Backend for SqlBackend {
     async fn list_databases(&self) -> Result<Vec<String>> {
         Ok(self.namespaces().await?.into_iter().collect())
     }
 
     async fn database(&self, database: &str) -> Result<Option<HashMap<String, String>>> {
-        let connection = self.connection().await?;
-        let rows = sqlx::query(
-            "SELECT property_key, property_value FROM iceberg_namespace_properties
-             WHERE catalog_name = ?1 AND namespace = ?2",
-        )
-        .bind(&self.config.catalog_in_file)
-        .bind(database)
-        .fetch_all(&connection.pool)
-        .await
-        .map_err(|e| self.config.failed(e))?;
+        let rows = self
+            .rows(
+                "SELECT property_key, property_value FROM iceberg_namespace_properties
+                 WHERE catalog_name = $1 AND namespace = $2",
+                &[database],
+            )
+            .await?;
         if rows.is_empty() {
             return Ok(self
                 .namespaces()
@@ -163,9 +175,9 @@ impl Backend for SqliteBackend {
         }
         let mut properties = HashMap::new();
         for row in rows {
-            let key: String = row.try_get(0).map_err(|e| self.config.failed(e))?;
-            let value: Option<String> = row.try_get(1).map_err(|e| self.config.failed(e))?;
-            if key != EXISTS_PROPERTY {
+            let mut values = row.into_iter();
+            let (key, value) = (values.next().flatten(), values.next().flatten());
+            if let Some(key) = key.filter(|key| key != EXISTS_PROPERTY) {
                 properties.insert(key, value.unwrap_or_default());
             }
         }
@@ -183,81 +195,62 @@ impl Backend for SqliteBackend {
         properties
             .entry(EXISTS_PROPERTY.to_string())
             .or_insert_with(|| "true".to_string());
-        let mut transaction = self.begin().await?;
-        for (key, value) in &properties {
-            let inserted = sqlx::query(
+        let rows: Vec<Vec<&str>> = properties
+            .iter()
+            .map(|(key, value)| self.with_catalog(&[database, key, value]))
+            .collect();
+        let connection = self.connection().await?;
+        // A row that is there already was made just now by another process.
+        connection
+            .database
+            .execute_all(
                 "INSERT INTO iceberg_namespace_properties (catalog_name, namespace, property_key, property_value)
-                 VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+                 VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+                &rows,
             )
-            .bind(&self.config.catalog_in_file)
-            .bind(database)
-            .bind(key)
-            .bind(value)
-            .execute(&mut *transaction)
             .await
-            .map_err(|e| self.config.failed(e))?;
-            if inserted.rows_affected() == 0 {
-                // Another process made it just now.
-                return Ok(false);
-            }
-        }
-        transaction
-            .commit()
-            .await
-            .map_err(|e| self.config.failed(e))?;
-        Ok(true)
+            .map_err(|e| self.config.failed(e))
     }
 
     async fn drop_database(&self, database: &str) -> Result<bool> {
-        let mut transaction = self.begin().await?;
-        let tables: i64 = sqlx::query_scalar(
-            "SELECT COUNT(*) FROM iceberg_tables WHERE catalog_name = ?1 AND table_namespace = ?2",
-        )
-        .bind(&self.config.catalog_in_file)
-        .bind(database)
-        .fetch_one(&mut *transaction)
-        .await
-        .map_err(|e| self.config.failed(e))?;
-        if tables > 0 {
-            return Err(CatalogError::DatabaseNotEmpty {
+        let deleted = self
+            .execute(
+                "DELETE FROM iceberg_namespace_properties WHERE catalog_name = $1 AND namespace = $2
+                 AND NOT EXISTS (SELECT 1 FROM iceberg_tables WHERE catalog_name = $1 AND table_namespace = $2)",
+                &[database],
+            )
+            .await?;
+        if deleted > 0 {
+            return Ok(true);
+        }
+        let tables = self
+            .rows(
+                "SELECT table_name FROM iceberg_tables WHERE catalog_name = $1 AND table_namespace = $2",
+                &[database],
+            )
+            .await?;
+        match tables.len() {
+            0 => Ok(false),
+            tables => Err(CatalogError::DatabaseNotEmpty {
                 catalog: self.config.catalog.clone(),
                 database: database.to_string(),
-                tables: tables as usize,
-            });
+                tables,
+            }),
         }
-        let deleted = sqlx::query(
-            "DELETE FROM iceberg_namespace_properties WHERE catalog_name = ?1 AND namespace = ?2",
-        )
-        .bind(&self.config.catalog_in_file)
-        .bind(database)
-        .execute(&mut *transaction)
-        .await
-        .map_err(|e| self.config.failed(e))?;
-        transaction
-            .commit()
-            .await
-            .map_err(|e| self.config.failed(e))?;
-        Ok(deleted.rows_affected() > 0)
     }
 
     async fn list_tables(&self, database: &str) -> Result<Option<Vec<String>>> {
         let connection = self.connection().await?;
-        let rows = sqlx::query(&format!(
-            "SELECT table_name FROM iceberg_tables WHERE catalog_name = ?1 AND table_namespace = ?2{} ORDER BY 1",
-            connection.only_tables()
-        ))
-        .bind(&self.config.catalog_in_file)
-        .bind(database)
-        .fetch_all(&connection.pool)
-        .await
-        .map_err(|e| self.config.failed(e))?;
-        let tables: Vec<String> = rows
-            .iter()
-            .map(|row| {
-                row.try_get::<String, _>(0)
-                    .map_err(|e| self.config.failed(e))
-            })
-            .collect::<Result<_>>()?;
+        let rows = self
+            .rows(
+                &format!(
+                    "SELECT table_name FROM iceberg_tables WHERE catalog_name = $1 AND table_namespace = $2{} ORDER BY 1",
+                    connection.only_tables()
+                ),
+                &[database],
+            )
+            .await?;
+        let tables: Vec<String> = rows.into_iter().flatten().flatten().collect();
         if tables.is_empty() && !self.namespaces().await?.contains(database) {
             return Ok(None);
         }
@@ -266,22 +259,18 @@ impl Backend for SqliteBackend {
 
     async fn table(&self, table: &TableName) -> Result<Option<TablePointer>> {
         let connection = self.connection().await?;
-        let row = sqlx::query(&format!(
-            "SELECT metadata_location FROM iceberg_tables
-             WHERE catalog_name = ?1 AND table_namespace = ?2 AND table_name = ?3{}",
-            connection.only_tables()
-        ))
-        .bind(&self.config.catalog_in_file)
-        .bind(&table.database)
-        .bind(&table.table)
-        .fetch_optional(&connection.pool)
-        .await
-        .map_err(|e| self.config.failed(e))?;
-        let Some(row) = row else { return Ok(None) };
-        let metadata_location: Option<String> =
-            row.try_get(0).map_err(|e| self.config.failed(e))?;
-        Ok(Some(TablePointer {
-            metadata_location,
+        let rows = self
+            .rows(
+                &format!(
+                    "SELECT metadata_location FROM iceberg_tables
+                     WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3{}",
+                    connection.only_tables()
+                ),
+                &[&table.database, &table.table],
+            )
+            .await?;
+        Ok(rows.into_iter().next().map(|row| TablePointer {
+            metadata_location: row.into_iter().next().flatten(),
             metadata: None,
             storage_properties: BTreeMap::new(),
         }))
@@ -336,26 +325,18 @@ impl Backend for SqliteBackend {
             })
             .await?;
         let inserted = async {
-            let connection = self.connection().await?;
-            let (column, value) = if connection.has_type {
-                (", iceberg_type", ", 'TABLE'")
-            } else {
-                ("", "")
-            };
-            sqlx::query(&format!(
-                "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location{column})
-                 VALUES (?1, ?2, ?3, ?4{value}) ON CONFLICT DO NOTHING"
-            ))
-            .bind(&self.config.catalog_in_file)
-            .bind(&staged.name.database)
-            .bind(&staged.name.table)
-            .bind(&location)
-            .execute(&connection.pool)
+            let (column, value) = self.connection().await?.table_type();
+            self.execute(
+                &format!(
+                    "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location{column})
+                     VALUES ($1, $2, $3, $4{value}) ON CONFLICT DO NOTHING"
+                ),
+                &[&staged.name.database, &staged.name.table, &location],
+            )
             .await
-            .map_err(|e| self.config.failed(e))
         };
         let error = match inserted.await {
-            Ok(inserted) if inserted.rows_affected() == 1 => return Ok(()),
+            Ok(1) => return Ok(()),
             Ok(_) => CatalogError::TableExists {
                 table: staged.name.clone(),
             },
@@ -394,22 +375,18 @@ impl Backend for SqliteBackend {
             .await?;
         let swapped = async {
             let connection = self.connection().await?;
-            sqlx::query(&format!(
-                "UPDATE iceberg_tables SET metadata_location = ?1, previous_metadata_location = ?2
-                 WHERE catalog_name = ?3 AND table_namespace = ?4 AND table_name = ?5 AND metadata_location = ?2{}",
-                connection.only_tables()
-            ))
-            .bind(&location)
-            .bind(current)
-            .bind(&self.config.catalog_in_file)
-            .bind(&name.database)
-            .bind(&name.table)
-            .execute(&connection.pool)
+            self.execute(
+                &format!(
+                    "UPDATE iceberg_tables SET metadata_location = $4, previous_metadata_location = $5
+                     WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3 AND metadata_location = $5{}",
+                    connection.only_tables()
+                ),
+                &[&name.database, &name.table, &location, current],
+            )
             .await
-            .map_err(|e| self.config.failed(e))
         };
         match swapped.await {
-            Ok(swapped) if swapped.rows_affected() == 1 => Ok(()),
+            Ok(1) => Ok(()),
             Ok(_) => {
                 delete_files(&*base.storage().store, [location]).await;
                 Err(CommitError::Conflict(
@@ -422,17 +399,16 @@ impl Backend for SqliteBackend {
 
     async fn drop_table(&self, table: &TableName, _purge: bool) -> Result<bool> {
         let connection = self.connection().await?;
-        let deleted = sqlx::query(&format!(
-            "DELETE FROM iceberg_tables WHERE catalog_name = ?1 AND table_namespace = ?2 AND table_name = ?3{}",
-            connection.only_tables()
-        ))
-        .bind(&self.config.catalog_in_file)
-        .bind(&table.database)
-        .bind(&table.table)
-        .execute(&connection.pool)
-        .await
-        .map_err(|e| self.config.failed(e))?;
-        Ok(deleted.rows_affected() > 0)
+        let deleted = self
+            .execute(
+                &format!(
+                    "DELETE FROM iceberg_tables WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3{}",
+                    connection.only_tables()
+                ),
+                &[&table.database, &table.table],
+            )
+            .await?;
+        Ok(deleted > 0)
     }
 
     fn purges(&self) -> bool {
