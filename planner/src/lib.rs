@@ -19,6 +19,7 @@ mod deletes;
 mod error;
 mod estimate;
 mod formats;
+mod join_order;
 mod margin_pool;
 mod memory;
 mod metadata_tables;
@@ -37,6 +38,7 @@ mod query_tests;
 
 pub use error::PlannerError;
 pub use estimate::{TableEstimate, estimate};
+pub use join_order::with_ordered_joins;
 pub use margin_pool::MarginPool;
 pub use memory::{QueryMemoryPool, query_runtime};
 pub use progress::{ProgressSnapshot, QueryProgress};

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::comparisons::{AlikeLists, AlikeOperators, Comparisons, EqualZeros};
+use crate::join_order::JoinOrderPlanner;
 use crate::memory::query_runtime;
 use crate::progress::QueryProgress;
 use crate::provider::QueryCatalogs;
@@ -64,6 +65,8 @@ pub struct SessionOptions {
     /// Joins by hashing, which needs the smaller side in memory. Without, joins by sorting, which spills: slower, and
     /// what is left for a join that does not fit.
     pub prefer_hash_join: bool,
+    /// Joins are put into the order that costs least by statistics. Without, they stay as they are written.
+    pub join_reorder: bool,
     /// Where scans tell how far they are.
     pub progress: Option<Arc<QueryProgress>>,
 }
@@ -77,6 +80,7 @@ impl Default for SessionOptions {
             query_memory_bytes: None,
             late_materialization: false,
             prefer_hash_join: true,
+            join_reorder: true,
             progress: None,
         }
     }
@@ -135,6 +139,9 @@ pub fn session_builder(
         .with_analyzer_rule(Arc::new(SingleRowSubqueries))
         .with_physical_optimizer_rule(Arc::new(WindowConstants))
         .with_physical_optimizer_rule(Arc::new(YieldingJoins));
+    if o.join_reorder {
+        builder = builder.with_query_planner(Arc::new(JoinOrderPlanner));
+    }
     let functions = builder.scalar_functions().get_or_insert_default();
     // Later ones replace earlier ones of the same name, so MySQL's meaning wins.
     functions.extend(crate::functions::scalar_functions());

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
+use datafusion::common::Statistics;
 use datafusion::datasource::{TableProvider, TableType};
 use datafusion::error::Result;
+use datafusion::execution::SessionState;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableScan};
 use datafusion::physical_plan::ExecutionPlan;
 use iceberg::spec::{
     DEFAULT_SCHEMA_NAME_MAPPING, FormatVersion, ManifestContentType, ManifestFile, NameMapping,
@@ -73,6 +75,22 @@ impl IcebergTable {
     /// The snapshot that is read.
     pub fn pinned(&self) -> &PinnedTable {
         &self.pinned
+    }
+
+    /// What a scan would read, by metadata alone: statistics of the columns that it gives or filters by.
+    pub(crate) async fn statistics_of(
+        &self,
+        scan: &TableScan,
+        state: &SessionState,
+    ) -> Result<Statistics> {
+        let plan = ScanPlan {
+            table: self,
+            projection: scan.projection.as_ref(),
+            filters: &scan.filters,
+            limit: None,
+        };
+        plan.statistics(self.manifests(ManifestContentType::Data), state)
+            .await
     }
 
     pub(super) fn layout(&self) -> &TableLayout {

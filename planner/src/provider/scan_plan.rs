@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use arrow::array::BooleanArray;
 use datafusion::catalog::Session;
+use datafusion::common::Statistics;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::config::TableParquetOptions;
 use datafusion::datasource::listing::PartitionedFile;
@@ -68,44 +69,11 @@ impl ScanPlan<'_> {
             ScanDeletes::load(self.table, &delete_manifests, &filter),
         )?;
 
-        let mut kept = Vec::with_capacity(decoded.len());
-        let mut files_total = 0;
-        let read = manifests.iter().zip(&may_match).filter(|(_, read)| **read);
-        for (manifest, (listed, _)) in decoded.into_iter().zip(read) {
-            files_total += manifest.entries.len() as u64;
-            let keep = BooleanArray::from(filter.prune_files(&manifest, layout)?);
-            let first_row_ids = match self.table.has_row_lineage() {
-                true => manifest.first_row_ids(listed),
-                false => Vec::new(),
-            };
-            kept.push(KeptFiles {
-                manifest,
-                keep,
-                deletes: HashMap::new(),
-                first_row_ids,
-            });
-        }
-        for (manifest, _) in manifests.iter().zip(&may_match).filter(|(_, keep)| !**keep) {
-            files_total += files_in(manifest);
-        }
+        let (mut kept, files_total) = self.kept(decoded, &manifests, &may_match, &filter)?;
         deletes.assign(&mut kept)?;
         self.keep_up_to_limit(&mut kept);
 
-        let mut needed: BTreeSet<String> = filter.columns().clone();
-        match self.projection {
-            Some(projection) => needed.extend(
-                projection
-                    .iter()
-                    .map(|i| layout.schema.field(*i).name().clone()),
-            ),
-            None => needed.extend(
-                layout
-                    .schema
-                    .fields()
-                    .iter()
-                    .map(|field| field.name().clone()),
-            ),
-        }
+        let needed = self.needed(&filter);
         let statistics = scan_statistics(&kept, &needed, layout);
         let files = self.files(&kept, &needed, &mut deletes)?;
 
@@ -151,6 +119,63 @@ impl ScanPlan<'_> {
             .with_projection_indices(self.projection.cloned())?
             .build();
         Ok(DataSourceExec::from_data_source(config))
+    }
+
+    /// Statistics of what the scan would read, deleted rows among it.
+    pub(super) async fn statistics(
+        &self,
+        manifests: Vec<&ManifestFile>,
+        state: &dyn Session,
+    ) -> Result<Statistics> {
+        let layout = self.table.layout();
+        let filter = PruneFilter::new(self.filters, layout, state.execution_props())?;
+        let may_match = prune_manifests(&filter, &manifests, layout);
+        let decoded = read_manifests(self.table.pinned(), &manifests, &may_match).await?;
+        let (kept, _) = self.kept(decoded, &manifests, &may_match, &filter)?;
+        Ok(scan_statistics(&kept, &self.needed(&filter), layout))
+    }
+
+    /// The files of the decoded manifests that the filter keeps, and how many there are in all manifests.
+    fn kept(
+        &self,
+        decoded: Vec<Arc<DecodedManifest>>,
+        manifests: &[&ManifestFile],
+        may_match: &[bool],
+        filter: &PruneFilter,
+    ) -> Result<(Vec<KeptFiles>, u64)> {
+        let layout = self.table.layout();
+        let mut kept = Vec::with_capacity(decoded.len());
+        let mut files_total = 0;
+        let read = manifests.iter().zip(may_match).filter(|(_, read)| **read);
+        for (manifest, (listed, _)) in decoded.into_iter().zip(read) {
+            files_total += manifest.entries.len() as u64;
+            let keep = BooleanArray::from(filter.prune_files(&manifest, layout)?);
+            let first_row_ids = match self.table.has_row_lineage() {
+                true => manifest.first_row_ids(listed),
+                false => Vec::new(),
+            };
+            kept.push(KeptFiles {
+                manifest,
+                keep,
+                deletes: HashMap::new(),
+                first_row_ids,
+            });
+        }
+        for (manifest, _) in manifests.iter().zip(may_match).filter(|(_, keep)| !**keep) {
+            files_total += files_in(manifest);
+        }
+        Ok((kept, files_total))
+    }
+
+    /// The columns that the scan gives or filters by.
+    fn needed(&self, filter: &PruneFilter) -> BTreeSet<String> {
+        let fields = self.table.layout().schema.fields();
+        let mut needed = filter.columns().clone();
+        match self.projection {
+            Some(projection) => needed.extend(projection.iter().map(|i| fields[*i].name().clone())),
+            None => needed.extend(fields.iter().map(|field| field.name().clone())),
+        }
+        needed
     }
 
     /// Without a filter that is left to evaluate, the first files that together have enough rows will do.

@@ -8,6 +8,7 @@ mod deleting;
 mod equality_deletes;
 mod evolution;
 mod formats;
+mod join_order;
 pub(crate) mod lake;
 mod pruning;
 mod row_lineage;
