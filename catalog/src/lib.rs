@@ -34,6 +34,7 @@ mod settings;
 mod sql;
 mod storage;
 mod table_location;
+mod table_statistics;
 mod version;
 
 pub use append::{AppendSummary, AppendWriter, WriteOptions};
@@ -57,4 +58,5 @@ pub use storage::{
     StorageDescriptor, StoreSettings, TableStorage, location_to_path, path_to_location,
 };
 pub use table_location::TableLocation;
+pub use table_statistics::{ColumnSketch, NewSketch};
 pub use version::TableVersion;

@@ -7,6 +7,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use iceberg::spec::{ManifestFile, TableMetadata, TableMetadataRef};
 
 use crate::error::{CatalogError, Result};
@@ -42,6 +43,7 @@ enum Value {
     Metadata(TableMetadataRef),
     ManifestList(Arc<Vec<ManifestFile>>),
     Manifest(Arc<DecodedManifest>),
+    Sketch(Bytes),
 }
 
 impl MetadataCache {
@@ -156,6 +158,24 @@ impl MetadataCache {
         }
     }
 
+    /// A sketch of a statistics file, by the file and the column.
+    pub(crate) async fn sketch(
+        &self,
+        scope: &Arc<str>,
+        key: &str,
+        read: impl Future<Output = Result<Bytes>>,
+    ) -> Result<Bytes> {
+        let read = async {
+            let sketch = read.await?;
+            let size = sketch.len() as u64;
+            Ok((Value::Sketch(sketch), size))
+        };
+        match self.get(scope, key, read).await? {
+            Value::Sketch(sketch) => Ok(sketch),
+            other => Err(mixed_up(key, &other)),
+        }
+    }
+
     pub(crate) async fn manifest(
         &self,
         scope: &Arc<str>,
@@ -183,6 +203,7 @@ fn mixed_up(location: &str, found: &Value) -> CatalogError {
         Value::Metadata(_) => "it is also a table metadata file",
         Value::ManifestList(_) => "it is also a manifest list",
         Value::Manifest(_) => "it is also a manifest",
+        Value::Sketch(_) => "it is also a sketch",
     };
     CatalogError::Corrupt {
         what: "metadata",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::extension_columns::to_arrow_schema;
 use arrow::datatypes::{Schema as ArrowSchema, SchemaRef as ArrowSchemaRef};
+use bytes::Bytes;
 use iceberg::spec::{
     ManifestEntry, ManifestFile, Schema, SchemaRef, Snapshot, SnapshotRef, SnapshotReference,
     TableMetadataRef,
@@ -207,6 +208,15 @@ impl PinnedTable {
         let bytes = read_file(&*self.inner.storage.store, "manifest", location).await?;
         let manifest = manifest.clone();
         off_thread(location, move || parse_all_entries(&manifest, &bytes)).await
+    }
+
+    /// A sketch that is kept under that key, read if it is not here yet.
+    pub(crate) async fn cached_sketch(
+        &self,
+        key: &str,
+        read: impl Future<Output = Result<Bytes>>,
+    ) -> Result<Bytes> {
+        self.inner.cache.sketch(&self.inner.scope, key, read).await
     }
 
     fn check_not_encrypted(&self, manifest: &ManifestFile) -> Result<()> {

@@ -14,7 +14,9 @@ use tarn_planner::statement::{
     DatabaseName, ObjectPath, OutputNames, Query, SessionValue, SessionValues, VariableScope,
     configure_sql, names_row_lineage, rewrite_query,
 };
-use tarn_planner::{QueryCatalogs, SessionOptions, TableNames, iceberg_scans, session_builder};
+use tarn_planner::{
+    QueryCatalogs, SessionOptions, TableNames, iceberg_scans, session_builder, with_ordered_joins,
+};
 use url::Url;
 
 use crate::dispatch::Dispatch;
@@ -218,8 +220,14 @@ impl StatementContext {
     }
 
     /// The optimised logical plan, for EXPLAIN VERBOSE.
-    pub fn optimized(&self, planned: &Planned) -> Result<LogicalPlan> {
-        Ok(planned.state.optimize(&planned.logical)?)
+    pub async fn optimized(&self, planned: &Planned) -> Result<LogicalPlan> {
+        let plan = planned.state.optimize(&planned.logical)?;
+        if !self.variables.is_on("join_reorder") {
+            return Ok(plan);
+        }
+        let state = planned.state.clone();
+        let order = async move { Ok(with_ordered_joins(&plan, &state).await?) };
+        self.engine.execution().compute(order).await
     }
 
     fn state(
@@ -233,6 +241,7 @@ impl StatementContext {
             bytes => Some(bytes),
         };
         let mut options = SessionOptions {
+            join_reorder: self.variables.is_on("join_reorder"),
             query_id: self.running.id,
             query_memory_bytes: memory,
             progress: Some(Arc::clone(&self.running.progress)),

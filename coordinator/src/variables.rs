@@ -132,6 +132,12 @@ pub const VARIABLES: &[Variable] = &[
     fixed("hostname", TEXT, "tarn"),
     mysql("init_connect", TEXT, ""),
     mysql("interactive_timeout", SECONDS, "28800"),
+    tarn(
+        "join_reorder",
+        SWITCH,
+        "",
+        "Joins are put into the order that costs least by statistics; OFF leaves them as they are written.",
+    ),
     fixed("license", TEXT, "Apache-2.0"),
     mysql("local_infile", SWITCH, "OFF"),
     mysql("lock_wait_timeout", SECONDS, "31536000"),
@@ -285,6 +291,7 @@ impl Variables {
             ),
             ("target_partitions", query.target_partitions.to_string()),
             ("batch_rows", query.batch_rows.to_string()),
+            ("join_reorder", "ON".to_owned()),
             ("query_retries", query.retries.to_string()),
             (
                 "result_queue_batches",

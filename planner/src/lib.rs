@@ -16,6 +16,7 @@ pub mod statement;
 
 mod comparisons;
 mod deletes;
+mod distinct_values;
 mod error;
 mod estimate;
 mod formats;
@@ -43,7 +44,8 @@ pub use margin_pool::MarginPool;
 pub use memory::{QueryMemoryPool, query_runtime};
 pub use progress::{ProgressSnapshot, QueryProgress};
 pub use provider::{
-    IcebergTable, NoVirtualSchemas, QueryCatalogs, TableNames, VirtualSchemas, time_in_zone,
+    ColumnStats, DistinctSource, IcebergTable, NoVirtualSchemas, QueryCatalogs, TableNames,
+    VirtualSchemas, time_in_zone,
 };
 pub use scan::{
     ROW_LINEAGE_COLUMNS, ScanCodec, ScanRef, ScanStores, finish_scan_reports, iceberg_scans,

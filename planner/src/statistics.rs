@@ -14,6 +14,7 @@ use datafusion::scalar::ScalarValue;
 use tarn_catalog::DecodedManifest;
 
 use crate::deletes::Applied;
+use crate::distinct_values::DistinctValues;
 use crate::prune::{ColumnBounds, TableLayout, column_bounds};
 
 /// A column of variable width takes about this many times its compressed size in memory.
@@ -53,6 +54,7 @@ pub(crate) fn scan_statistics(
     kept: &[KeptFiles],
     columns: &BTreeSet<String>,
     layout: &TableLayout,
+    distinct: &DistinctValues,
 ) -> Statistics {
     let mut statistics = Statistics::new_unknown(&layout.schema);
     let (mut rows, mut deleted, mut bytes) = (0u64, 0u64, 0u64);
@@ -84,7 +86,8 @@ pub(crate) fn scan_statistics(
                 column.field_id,
             );
         }
-        statistics.column_statistics[index] = merged.finish(&column.arrow, rows);
+        let known = distinct.get(column.field_id).map(|known| known.distinct);
+        statistics.column_statistics[index] = merged.finish(&column.arrow, rows, known);
     }
     if with_deletes {
         statistics = statistics.to_inexact();
@@ -206,7 +209,8 @@ impl MergedColumn {
             .and_then(|max| merge(max, &bounds.max, &files.keep));
     }
 
-    fn finish(self, data_type: &DataType, rows: u64) -> ColumnStatistics {
+    fn finish(self, data_type: &DataType, rows: u64, distinct: Option<u64>) -> ColumnStatistics {
+        let values = rows.saturating_sub(self.nulls);
         let byte_size = match data_type.primitive_width() {
             Some(width) => Precision::Inexact(rows as usize * width),
             // A view is 16 bytes beside the text.
@@ -229,9 +233,9 @@ impl MergedColumn {
             min_value,
             max_value,
             byte_size,
-            distinct_count: match data_type.primitive_width() {
-                None if self.compressed_bytes > 0 => {
-                    let values = rows.saturating_sub(self.nulls);
+            distinct_count: match (distinct, data_type.primitive_width()) {
+                (Some(distinct), _) => Precision::Inexact(distinct.min(values.max(1)) as usize),
+                (None, None) if self.compressed_bytes > 0 => {
                     Precision::Inexact(distinct_by_size(self.compressed_bytes, values) as usize)
                 }
                 _ => Precision::Absent,

@@ -4,7 +4,7 @@ use futures::StreamExt;
 use futures::stream;
 use tarn_planner::statement::Statement;
 
-use super::{call, catalog_ddl, ddl, explain, insert, kill, query, refs, set, show};
+use super::{analyze, call, catalog_ddl, ddl, explain, insert, kill, query, refs, set, show};
 use crate::batch_bytes::batch_bytes;
 use crate::delivery::stoppable;
 use crate::error::{Error, ErrorKind, Result};
@@ -128,6 +128,7 @@ async fn answer(context: &StatementContext, statement: Statement) -> Result<Answ
             procedure,
             arguments,
         } => Box::pin(call::call(context, catalog, &procedure, arguments)).await,
+        Statement::Analyze(analyzed) => Box::pin(analyze::analyze(context, &analyzed)).await,
         Statement::DropView { names, if_exists } => ddl::drop_views(context, &names, if_exists),
         Statement::Use { catalog, database } => set::use_place(context, catalog, database).await,
         Statement::Set(assignments) => set::set(context, assignments).await,

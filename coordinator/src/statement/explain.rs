@@ -71,7 +71,7 @@ async fn plan(context: &StatementContext, query: &Query) -> Result<Vec<String>> 
 
 async fn verbose(context: &StatementContext, query: &Query) -> Result<Vec<String>> {
     let planned = context.plan(query).await?;
-    let optimized = context.optimized(&planned)?;
+    let optimized = context.optimized(&planned).await?;
     let attempt = context.first_attempt(&planned).await?;
     let mut lines = Vec::new();
     let mut section = |title: &str, body: String| {

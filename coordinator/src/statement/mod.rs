@@ -1,5 +1,6 @@
 //! The one statement path: what each family of statements does. [`execute`] is the way in.
 
+mod analyze;
 mod call;
 mod catalog_ddl;
 mod ddl;
@@ -16,6 +17,7 @@ mod set;
 mod show;
 mod show_create;
 mod show_filter;
+mod show_stats;
 mod table_types;
 
 pub(crate) use execute::execute;

@@ -9,7 +9,7 @@ use tarn_planner::statement::{ObjectPath, ParsedStatement, Query, Statement};
 use super::execute::Answer;
 use super::parameters::{bind_nulls, placeholder_index};
 use super::query::result_schema;
-use super::{call, explain, show};
+use super::{analyze, call, explain, show};
 use crate::delivery::stoppable;
 use crate::error::Result;
 use crate::planning::{Planned, StatementContext};
@@ -92,6 +92,7 @@ async fn describe(
         }
         Statement::Explain { mode, .. } => Ok(Some(explain::schema(*mode))),
         Statement::Call { .. } => Ok(Some(call::schema())),
+        Statement::Analyze(_) => Ok(Some(analyze::schema())),
         Statement::Show(show) => match show::show(context, show.clone()).await? {
             Answer::Rows(rows) => Ok(Some(rows.schema())),
             Answer::Done(_) => Ok(None),

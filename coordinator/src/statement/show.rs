@@ -10,6 +10,7 @@ use super::execute::Answer;
 use super::set::no_such_database;
 use super::show_create;
 use super::show_filter::filtered;
+use super::show_stats;
 use crate::error::{Error, ErrorKind, Result};
 use crate::planning::StatementContext;
 use crate::profile::Profile;
@@ -53,6 +54,7 @@ pub(super) async fn show(context: &StatementContext, show: Show) -> Result<Answe
         Show::Variables { global, filter } => (variables(context, global), filter),
         Show::Status { filter, .. } => (status(context), filter),
         Show::Functions { filter } => (functions(), filter),
+        Show::Stats { table, filter } => (show_stats::stats(context, &table).await?, filter),
         Show::Workers => (RowSet::new(WORKERS, worker_rows(context)), None),
         Show::Profile { query_id } => (profile(context, query_id)?, None),
         Show::Warnings { count } | Show::Errors { count } => (warnings(context, count), None),

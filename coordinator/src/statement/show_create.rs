@@ -165,7 +165,8 @@ fn partition_terms(table: &PinnedTable) -> Vec<String> {
         .collect()
 }
 
-fn quoted(name: &str) -> String {
+/// A name between backticks.
+pub(super) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 

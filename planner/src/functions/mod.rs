@@ -20,9 +20,11 @@ mod sha1;
 mod single_value;
 mod spans;
 mod str_to_date;
+mod theta_sketch;
 mod unix_time;
 mod week;
 
 pub use listing::function_names;
 pub use register::{aggregate_functions, expr_planners, register_functions, scalar_functions};
 pub(crate) use single_value::single_value;
+pub use theta_sketch::{THETA_SKETCH, has_theta_sketch, sketched_values};

@@ -29,7 +29,10 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
 
 /// Every aggregate function of this crate.
 pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
-    vec![super::single_value::single_value()]
+    vec![
+        super::single_value::single_value(),
+        super::theta_sketch::theta_sketch(),
+    ]
 }
 
 /// What plans MySQL's operators; needed where SQL is planned, so not on workers.

@@ -41,16 +41,10 @@ impl ColumnEstimate {
         data_type: &DataType,
         rows: f64,
     ) -> Self {
-        let number = |value: &Precision<usize>| value.get_value().map(|number| *number as f64);
         let nulls = number(&statistics.null_count).unwrap_or(0.0).min(rows);
         let values = (rows - nulls).max(1.0);
-        let bound = |value: &Precision<ScalarValue>| value.get_value().and_then(place);
-        let range = bound(&statistics.min_value)
-            .zip(bound(&statistics.max_value))
-            .filter(|(min, max)| min <= max);
-        let distinct = number(&statistics.distinct_count)
-            .filter(|distinct| *distinct >= 1.0)
-            .or_else(|| possible_values(data_type, range))
+        let range = range(statistics);
+        let distinct = counted_or_possible(statistics, data_type, range)
             .unwrap_or(values)
             .clamp(1.0, values);
         Self {
@@ -72,6 +66,41 @@ impl ColumnEstimate {
             distinct: (self.distinct * part).max(1.0),
             ..self
         }
+    }
+}
+
+/// The distinct values of a column of so many rows, if anything tells of them: a count, or bounds of a type with steps.
+pub(crate) fn distinct_values(
+    statistics: &ColumnStatistics,
+    data_type: &DataType,
+    rows: u64,
+) -> Option<u64> {
+    let nulls = number(&statistics.null_count).unwrap_or(0.0);
+    let values = (rows as f64 - nulls).max(0.0);
+    counted_or_possible(statistics, data_type, range(statistics))
+        .map(|distinct| distinct.min(values).round() as u64)
+}
+
+fn number(value: &Precision<usize>) -> Option<f64> {
+    value.get_value().map(|number| *number as f64)
+}
+
+fn range(statistics: &ColumnStatistics) -> Option<(f64, f64)> {
+    let bound = |value: &Precision<ScalarValue>| value.get_value().and_then(place);
+    bound(&statistics.min_value)
+        .zip(bound(&statistics.max_value))
+        .filter(|(min, max)| min <= max)
+}
+
+fn counted_or_possible(
+    statistics: &ColumnStatistics,
+    data_type: &DataType,
+    range: Option<(f64, f64)>,
+) -> Option<f64> {
+    let counted = number(&statistics.distinct_count).filter(|distinct| *distinct >= 1.0);
+    match (counted, possible_values(data_type, range)) {
+        (Some(counted), Some(possible)) => Some(counted.min(possible)),
+        (counted, possible) => counted.or(possible),
     }
 }
 

@@ -27,5 +27,6 @@ mod selectivity;
 #[cfg(test)]
 mod search_tests;
 
+pub(crate) use columns::distinct_values;
 pub(crate) use planner::JoinOrderPlanner;
 pub use planner::with_ordered_joins;

@@ -20,6 +20,7 @@ use tarn_audit::ScanReport;
 use tarn_catalog::{CatalogError, PinnedTable};
 
 use super::scan_plan::ScanPlan;
+use crate::distinct_values::DistinctValues;
 use crate::prune::{TableLayout, is_evaluated_by_partition};
 use crate::scan::{ScanStores, TableColumns, with_row_lineage};
 
@@ -31,6 +32,7 @@ pub struct IcebergTable {
     layout: TableLayout,
     columns: Arc<TableColumns>,
     stores: Arc<ScanStores>,
+    distinct: DistinctValues,
     planned: Mutex<Vec<ScanReport>>,
 }
 
@@ -53,8 +55,10 @@ impl IcebergTable {
         };
         let layout = TableLayout::new(&pinned, &schema).map_err(internal)?;
         let columns = TableColumns::new(schema, name_mapping(&pinned)?).map_err(internal)?;
+        let distinct = DistinctValues::of(&pinned).await;
         Ok(Self {
             manifests,
+            distinct,
             layout,
             columns: Arc::new(columns),
             stores,
@@ -89,12 +93,19 @@ impl IcebergTable {
             filters: &scan.filters,
             limit: None,
         };
-        plan.statistics(self.manifests(ManifestContentType::Data), state)
-            .await
+        let (statistics, _) = plan
+            .statistics(self.manifests(ManifestContentType::Data), state)
+            .await?;
+        Ok(statistics)
     }
 
     pub(super) fn layout(&self) -> &TableLayout {
         &self.layout
+    }
+
+    /// Distinct values of columns, by the table's statistics files.
+    pub(super) fn distinct(&self) -> &DistinctValues {
+        &self.distinct
     }
 
     pub(super) fn columns(&self) -> &Arc<TableColumns> {

@@ -74,7 +74,7 @@ impl ScanPlan<'_> {
         self.keep_up_to_limit(&mut kept);
 
         let needed = self.needed(&filter);
-        let statistics = scan_statistics(&kept, &needed, layout);
+        let statistics = scan_statistics(&kept, &needed, layout, self.table.distinct());
         let files = self.files(&kept, &needed, &mut deletes)?;
 
         let (delete_files, delete_bytes) = deletes.count(&kept);
@@ -121,18 +121,20 @@ impl ScanPlan<'_> {
         Ok(DataSourceExec::from_data_source(config))
     }
 
-    /// Statistics of what the scan would read, deleted rows among it.
+    /// What the scan would read, deleted rows among it, and its statistics.
     pub(super) async fn statistics(
         &self,
         manifests: Vec<&ManifestFile>,
         state: &dyn Session,
-    ) -> Result<Statistics> {
+    ) -> Result<(Statistics, Vec<KeptFiles>)> {
         let layout = self.table.layout();
         let filter = PruneFilter::new(self.filters, layout, state.execution_props())?;
         let may_match = prune_manifests(&filter, &manifests, layout);
         let decoded = read_manifests(self.table.pinned(), &manifests, &may_match).await?;
         let (kept, _) = self.kept(decoded, &manifests, &may_match, &filter)?;
-        Ok(scan_statistics(&kept, &self.needed(&filter), layout))
+        let needed = self.needed(&filter);
+        let statistics = scan_statistics(&kept, &needed, layout, self.table.distinct());
+        Ok((statistics, kept))
     }
 
     /// The files of the decoded manifests that the filter keeps, and how many there are in all manifests.

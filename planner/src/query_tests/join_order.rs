@@ -119,7 +119,7 @@ fn sorted(text: &str) -> Vec<&str> {
 #[tokio::test]
 async fn random_joins_give_the_same_rows_in_any_order() {
     let mut lake = small_tables().await;
-    for seed in 0..150 {
+    for seed in 0..60 {
         let sql = random_query(seed);
         lake.options.join_reorder = false;
         let written = lake.query(&sql).await.text;
@@ -211,7 +211,10 @@ async fn the_filtered_dimension_is_joined_first_and_the_facts_are_probed() {
     let line = plan[deepest..].lines().next().unwrap_or_default();
     assert!(line.contains("store_id"), "{plan}");
     // What is built comes first.
-    assert!(place("/store/") < place("/sales/"), "{plan}");
+    assert!(
+        place("table=lake.default.store,") < place("table=lake.default.sales,"),
+        "{plan}"
+    );
     // Every 50th of the numbers below 20,000, from 7 on.
     let wanted: i64 = (0..400).map(|n| n * 50 + 7).sum();
     assert_eq!(lake.query(sql).await.text, wanted.to_string());

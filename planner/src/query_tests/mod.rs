@@ -12,4 +12,5 @@ mod join_order;
 pub(crate) mod lake;
 mod pruning;
 mod row_lineage;
+mod statistics_files;
 pub(crate) mod versions;

@@ -68,6 +68,8 @@ pub enum Statement {
         procedure: String,
         arguments: Vec<CallArgument>,
     },
+    /// `ANALYZE TABLE`.
+    Analyze(Analyze),
     /// `columns` is empty when the statement names none.
     Insert {
         table: ObjectPath,
@@ -88,7 +90,7 @@ pub enum Statement {
         query_only: bool,
     },
     Transaction(TransactionStatement),
-    /// Accepted and without effect: LOCK TABLES, FLUSH, ANALYZE, a comment alone, …
+    /// Accepted and without effect: LOCK TABLES, FLUSH, a comment alone, …
     Noop {
         kind: &'static str,
     },
@@ -120,6 +122,7 @@ impl Statement {
             Statement::DropView { .. } => "DROP VIEW",
             Statement::ChangeRef { .. } => "ALTER TABLE",
             Statement::Call { .. } => "CALL",
+            Statement::Analyze(_) => "ANALYZE TABLE",
             Statement::Insert { .. } => "INSERT",
             Statement::Use { .. } => "USE",
             Statement::Set(_) => "SET",
@@ -217,6 +220,16 @@ pub struct CreateTable {
     pub format_version: u8,
     pub if_not_exists: bool,
     pub query: Option<Query>,
+}
+
+/// `ANALYZE TABLE table[, …] [(column, …)] [SAMPLE n PERCENT]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Analyze {
+    pub tables: Vec<ObjectPath>,
+    /// Of the one table; none is all of them.
+    pub columns: Vec<String>,
+    /// Of the rows, above 0 and up to 100.
+    pub sample_percent: Option<f64>,
 }
 
 /// An argument of a procedure.

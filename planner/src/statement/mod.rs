@@ -35,6 +35,7 @@ mod like;
 mod masking;
 mod names;
 mod parse;
+mod parse_analyze;
 mod parse_create_table;
 mod parse_refs;
 mod parse_set;
@@ -66,8 +67,9 @@ pub use error::{ParseError, Position};
 pub use hidden_columns::names_row_lineage;
 pub use iceberg_scan::{ICEBERG_SCAN, WrittenScan};
 pub use kinds::{
-    Assignment, CallArgument, CallValue, CreateTable, DatabaseName, ExplainMode, KillTarget,
-    ObjectPath, ParsedStatement, Query, SetValue, Statement, TransactionStatement, VariableScope,
+    Analyze, Assignment, CallArgument, CallValue, CreateTable, DatabaseName, ExplainMode,
+    KillTarget, ObjectPath, ParsedStatement, Query, SetValue, Statement, TransactionStatement,
+    VariableScope,
 };
 pub use like::like_matches;
 pub use masking::masked;

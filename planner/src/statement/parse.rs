@@ -10,6 +10,7 @@ use super::chains::tame_query;
 use super::cursor::{Cursor, Failure, Parsed, object_path};
 use super::dialect::TarnDialect;
 use super::lexing::{Run, Source, lex};
+use super::parse_analyze::parse_analyze;
 use super::parse_create_table::parse_create_table;
 use super::parse_refs::{parse_alter_table, parse_call};
 use super::parse_set::parse_set;
@@ -147,7 +148,7 @@ fn statement(cursor: &mut Cursor<'_>, context: &Context<'_>) -> Parsed<Statement
         Some("LOCK") => ignored(cursor, "LOCK TABLES"),
         Some("UNLOCK") => ignored(cursor, "UNLOCK TABLES"),
         Some("FLUSH") => ignored(cursor, "FLUSH"),
-        Some("ANALYZE") => ignored(cursor, "ANALYZE TABLE"),
+        Some("ANALYZE") => parse_analyze(cursor),
         Some("DO") => ignored(cursor, "DO"),
         Some("ADMIN") => {
             cursor.expect_word("SHOW")?;

@@ -53,6 +53,7 @@ pub(super) fn parse_show(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
         "DATABASES",
         "SCHEMAS",
         "WORKERS",
+        "STATS",
         "PROFILE",
         "CREATE",
         "INDEX",
@@ -92,6 +93,16 @@ pub(super) fn parse_show(cursor: &mut Cursor<'_>) -> Parsed<Statement> {
             }
         }
         Some("WORKERS") => Show::Workers,
+        Some("STATS") => {
+            if cursor.one_of(&["FOR", "FROM"]).is_none() {
+                return cursor.expected("FOR and a table");
+            }
+            let table = cursor.object_path()?;
+            Show::Stats {
+                table,
+                filter: cursor.filter()?,
+            }
+        }
         Some("PROFILE") => {
             let query_id = if cursor.word("FOR") {
                 let _ = cursor.word("QUERY");

@@ -62,6 +62,11 @@ pub enum Show {
         global: bool,
         filter: Option<ShowFilter>,
     },
+    /// `SHOW STATS FOR table [LIKE|WHERE]`
+    Stats {
+        table: ObjectPath,
+        filter: Option<ShowFilter>,
+    },
     /// `SHOW WORKERS`
     Workers,
     /// `SHOW PROFILE [FOR 'query id']`: without an id, the session's last query.
@@ -124,6 +129,7 @@ impl Show {
             Show::Processlist { .. } => "SHOW PROCESSLIST",
             Show::Variables { .. } => "SHOW VARIABLES",
             Show::Status { .. } => "SHOW STATUS",
+            Show::Stats { .. } => "SHOW STATS",
             Show::Workers => "SHOW WORKERS",
             Show::Profile { .. } => "SHOW PROFILE",
             Show::Warnings { .. } => "SHOW WARNINGS",
