@@ -4,14 +4,16 @@
 //! Iceberg's, so writers encode the others (`a.b` is `a_x2Eb`); the file's metadata keeps the names as they are.
 //! Readers are to find the fields by id. The Iceberg crate finds them by the name in the metadata, so that has to be
 //! encoded too, when writing and before reading. Types in a manifest's schema that the crate does not know are told it
-//! as others at the same time (see [`newer_types`](crate::newer_types)).
+//! as others at the same time (see [`newer_types`](crate::newer_types), [`uuid_partitions`](crate::uuid_partitions)).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use iceberg::spec::Schema;
 use serde::Deserialize;
 
 use crate::newer_types::{may_have_newer_types, tell_schema};
+use crate::uuid_partitions;
 
 /// Replaces what an Avro name cannot have by its code, as other engines do: `a.b` is `a_x2Eb`, `1a` is `_1a`.
 pub(crate) fn avro_name(name: &str) -> String {
@@ -30,16 +32,58 @@ pub(crate) fn avro_name(name: &str) -> String {
     safe
 }
 
-/// The bytes of a manifest whose metadata has Avro names. Bytes that are not an Avro file, and those that need no
-/// change, are given back as they are.
-pub(crate) fn with_avro_names(manifest: &[u8]) -> Cow<'_, [u8]> {
-    rewritten(manifest).map_or(Cow::Borrowed(manifest), Cow::Owned)
+/// A manifest as the Iceberg crate can read it.
+pub(crate) struct Told<'a> {
+    pub(crate) bytes: Cow<'a, [u8]>,
+    /// Columns that are UUIDs, and were told to be 16 bytes (see [`uuid_partitions`]).
+    pub(crate) uuids: HashSet<i32>,
 }
 
-fn rewritten(manifest: &[u8]) -> Option<Vec<u8>> {
-    const MAGIC: &[u8] = b"Obj\x01";
-    let mut rest = manifest.strip_prefix(MAGIC)?;
-    let mut entries: Vec<(&[u8], Cow<'_, [u8]>)> = Vec::new();
+/// The manifest with Avro names in its metadata, and with types that the crate knows. Bytes that are not an Avro file,
+/// and those that need no change, are given back as they are.
+pub(crate) fn told(manifest: &[u8]) -> Told<'_> {
+    match rewritten(manifest) {
+        Some((bytes, uuids)) => Told {
+            bytes: Cow::Owned(bytes),
+            uuids,
+        },
+        None => Told {
+            bytes: Cow::Borrowed(manifest),
+            uuids: HashSet::new(),
+        },
+    }
+}
+
+/// A manifest that was written with a told schema, with the table's own; the partition fields of these ids are UUIDs.
+/// `None` if it is no manifest.
+pub(crate) fn with_uuids(
+    manifest: &[u8],
+    schema: &Schema,
+    fields: &HashSet<i32>,
+) -> Option<Vec<u8>> {
+    let (mut entries, rest) = header(manifest)?;
+    for (key, value) in &mut entries {
+        match *key {
+            b"schema" => *value = Cow::Owned(serde_json::to_vec(schema).ok()?),
+            b"avro.schema" => {
+                let mut avro = serde_json::from_slice(value).ok()?;
+                uuid_partitions::restore_avro_schema(&mut avro, fields);
+                *value = Cow::Owned(serde_json::to_vec(&avro).ok()?);
+            }
+            _ => {}
+        }
+    }
+    Some(with_header(entries, rest))
+}
+
+const MAGIC: &[u8] = b"Obj\x01";
+
+type HeaderEntry<'a> = (&'a [u8], Cow<'a, [u8]>);
+
+/// The metadata of an Avro file, and what comes after it.
+fn header(file: &[u8]) -> Option<(Vec<HeaderEntry<'_>>, &[u8])> {
+    let mut rest = file.strip_prefix(MAGIC)?;
+    let mut entries: Vec<HeaderEntry<'_>> = Vec::new();
     loop {
         let mut count = read_long(&mut rest)?;
         if count == 0 {
@@ -56,23 +100,10 @@ fn rewritten(manifest: &[u8]) -> Option<Vec<u8>> {
             entries.push((key, Cow::Borrowed(value)));
         }
     }
-    let spec = entries.iter().find(|(key, _)| *key == b"partition-spec");
-    let taken = spec.map(|(_, spec)| taken_names(spec)).unwrap_or_default();
-    let mut changed = false;
-    for (key, value) in &mut entries {
-        let rewritten = match *key {
-            b"partition-spec" => encoded_spec(value),
-            b"schema" => told_schema(value, &taken),
-            _ => None,
-        };
-        if let Some(rewritten) = rewritten {
-            *value = Cow::Owned(rewritten);
-            changed = true;
-        }
-    }
-    if !changed {
-        return None;
-    }
+    Some((entries, rest))
+}
+
+fn with_header(entries: Vec<HeaderEntry<'_>>, rest: &[u8]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     write_long(&mut bytes, entries.len() as i64);
     for (key, value) in entries {
@@ -83,7 +114,49 @@ fn rewritten(manifest: &[u8]) -> Option<Vec<u8>> {
     }
     write_long(&mut bytes, 0);
     bytes.extend_from_slice(rest);
-    Some(bytes)
+    bytes
+}
+
+fn rewritten(manifest: &[u8]) -> Option<(Vec<u8>, HashSet<i32>)> {
+    let (mut entries, rest) = header(manifest)?;
+    let spec = entries.iter().find(|(key, _)| *key == b"partition-spec");
+    let taken = spec.map(|(_, spec)| taken_names(spec)).unwrap_or_default();
+    let mut own = spec
+        .map(|(_, spec)| uuid_partitions::identity_sources(spec))
+        .unwrap_or_default();
+    let mut changed = false;
+    let avro = entries.iter_mut().find(|(key, _)| *key == b"avro.schema");
+    match avro.and_then(|(_, value)| Some((told_avro_schema(value)?, value))) {
+        Some((told, value)) if !own.is_empty() => {
+            *value = Cow::Owned(told);
+            changed = true;
+        }
+        // Without UUIDs of 16 bytes none are to be told.
+        _ => own.clear(),
+    }
+    let mut uuids = HashSet::new();
+    for (key, value) in &mut entries {
+        let rewritten = match *key {
+            b"partition-spec" => encoded_spec(value),
+            b"schema" => told_schema(value, &taken, &own, &mut uuids),
+            _ => None,
+        };
+        if let Some(rewritten) = rewritten {
+            *value = Cow::Owned(rewritten);
+            changed = true;
+        }
+    }
+    changed.then(|| (with_header(entries, rest), uuids))
+}
+
+/// The schema of the Avro file with UUIDs as 16 bytes; `None` if it has none.
+fn told_avro_schema(json: &[u8]) -> Option<Vec<u8>> {
+    if !json.windows(4).any(|text| text == b"uuid") {
+        return None;
+    }
+    let mut schema = serde_json::from_slice(json).ok()?;
+    let told = uuid_partitions::tell_avro_schema(&mut schema);
+    told.then(|| serde_json::to_vec(&schema).ok()).flatten()
 }
 
 /// The partition spec with Avro names; `None` if it has them already.
@@ -118,9 +191,14 @@ fn taken_names(spec: &[u8]) -> HashSet<String> {
 ///
 /// Of a manifest's schema only the ids and types count, and a column must not be named as a partition field is: the
 /// crate refuses that, while a table of version 1 keeps a field that it dropped, void, under the column's name.
-fn told_schema(json: &[u8], taken: &HashSet<String>) -> Option<Vec<u8>> {
+fn told_schema(
+    json: &[u8],
+    taken: &HashSet<String>,
+    own: &HashSet<i32>,
+    uuids: &mut HashSet<i32>,
+) -> Option<Vec<u8>> {
     let newer = may_have_newer_types(json);
-    if !newer && taken.is_empty() {
+    if !newer && taken.is_empty() && own.is_empty() {
         return None;
     }
     let mut schema: serde_json::Value = serde_json::from_slice(json).ok()?;
@@ -129,6 +207,8 @@ fn told_schema(json: &[u8], taken: &HashSet<String>) -> Option<Vec<u8>> {
         tell_schema(&mut schema).ok()?;
         changed = true;
     }
+    *uuids = uuid_partitions::tell_schema(&mut schema, own);
+    changed |= !uuids.is_empty();
     let fields = schema.get_mut("fields").and_then(|f| f.as_array_mut());
     for field in fields.into_iter().flatten() {
         if let Some(serde_json::Value::String(name)) = field.get_mut("name")
@@ -211,11 +291,21 @@ mod tests {
         let schema =
             br#"{"type":"struct","fields":[{"id":1,"name":"s","required":false,"type":"string"},
                           {"id":2,"name":"t","required":false,"type":"string"}]}"#;
-        let told = told_schema(schema, &taken_names(spec)).expect("it is changed");
+        let told = told_schema(
+            schema,
+            &taken_names(spec),
+            &HashSet::new(),
+            &mut HashSet::new(),
+        )
+        .expect("it is changed");
         let told: serde_json::Value = serde_json::from_slice(&told).expect("JSON");
         assert_eq!(told["fields"][0]["name"], "s\u{1}column");
         assert_eq!(told["fields"][1]["name"], "t");
-        assert_eq!(told_schema(schema, &HashSet::new()), None);
+        let none = HashSet::new();
+        assert_eq!(
+            told_schema(schema, &HashSet::new(), &none, &mut HashSet::new()),
+            None
+        );
     }
 
     #[test]
@@ -233,7 +323,7 @@ mod tests {
             bytes
         };
         let given = file(r#"[{"name":"a b","field-id":1000}]"#);
-        let changed = with_avro_names(&given).into_owned();
+        let changed = told(&given).bytes.into_owned();
         let text = String::from_utf8_lossy(&changed);
         assert!(
             text.contains(r#""name":"a_x20b""#) && text.ends_with("data\u{0}the rest"),
@@ -246,7 +336,7 @@ mod tests {
             b"{}".to_vec(),
             Vec::new(),
         ] {
-            assert!(matches!(with_avro_names(&same), Cow::Borrowed(_)));
+            assert!(matches!(told(&same).bytes, Cow::Borrowed(_)));
         }
     }
 }

@@ -92,10 +92,7 @@ pub(crate) fn first_metadata(
     check_columns(&spec.schema).map_err(invalid)?;
     let partition = partition_spec(&spec.schema, &spec.partition).map_err(invalid)?;
     for field in partition.fields() {
-        let source = spec.schema.field_by_id(field.source_id);
-        if let Some(feature) =
-            source.and_then(|s| unsupported_partitioning(field.transform, &s.field_type))
-        {
+        if let Some(feature) = unsupported_partitioning(field.transform) {
             return Err(CatalogError::Unsupported {
                 table: table.clone(),
                 feature,

@@ -35,6 +35,7 @@ mod sql;
 mod storage;
 mod table_location;
 mod table_statistics;
+mod uuid_partitions;
 mod version;
 
 pub use append::{AppendSummary, AppendWriter, WriteOptions};

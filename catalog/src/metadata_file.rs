@@ -13,12 +13,13 @@ use iceberg::spec::{
 };
 use serde::Deserialize;
 
-use crate::avro_names::with_avro_names;
+use crate::avro_names::told;
 use crate::error::{CatalogError, Result};
 use crate::manifest::DecodedManifest;
 use crate::name::TableName;
 use crate::newer_types::tell_metadata;
 use crate::storage::{MAX_METADATA_FILE_BYTES, root_cause};
+use crate::uuid_partitions;
 
 /// The newest version of the table format that is read.
 const NEWEST_VERSION: u64 = 3;
@@ -172,13 +173,17 @@ pub(crate) fn parse_all_entries(
     bytes: &[u8],
 ) -> Result<Vec<ManifestEntry>> {
     let file = manifest.manifest_path.as_str();
-    let parsed =
-        Manifest::parse_avro(&with_avro_names(bytes)).map_err(|e| corrupt("manifest", file, &e))?;
-    let (entries, _) = parsed.into_parts();
-    let entries = entries
-        .into_iter()
-        .map(|entry| inherit(Arc::unwrap_or_clone(entry), manifest));
-    Ok(entries.collect())
+    let told = told(bytes);
+    let parsed = Manifest::parse_avro(&told.bytes).map_err(|e| corrupt("manifest", file, &e))?;
+    let (entries, metadata) = parsed.into_parts();
+    let entries = entries.into_iter().map(|entry| {
+        let entry = inherit(Arc::unwrap_or_clone(entry), manifest);
+        match told.uuids.is_empty() {
+            true => Ok(entry),
+            false => uuid_partitions::restore(entry, metadata.partition_spec(), &told.uuids),
+        }
+    });
+    entries.collect()
 }
 
 /// Inheritance of the snapshot id and of sequence numbers, as the spec has it: an added entry without a number takes

@@ -3,19 +3,21 @@
 //! Manifests are written once: what they would have to know of the table's state is inherited from the manifest list.
 //! Only the manifest list is written anew for each attempt.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use iceberg::io::FileIO;
 use iceberg::spec::{
     DataFile, FormatVersion, MAIN_BRANCH, ManifestFile, ManifestListWriter, ManifestWriterBuilder,
-    Operation, PartitionSpec, SchemaRef, Snapshot, SnapshotReference, SnapshotSummaryCollector,
-    Summary, TableMetadata, UNASSIGNED_SEQUENCE_NUMBER, UnboundPartitionField,
+    Operation, PartitionSpec, PrimitiveType, Schema, SchemaRef, Snapshot, SnapshotReference,
+    SnapshotSummaryCollector, Summary, TableMetadata, Transform, UNASSIGNED_SEQUENCE_NUMBER,
+    UnboundPartitionField,
 };
 use iceberg::{TableRequirement, TableUpdate};
 use uuid::Uuid;
 
-use crate::avro_names::avro_name;
+use crate::avro_names::{avro_name, with_uuids};
 use crate::backend::{CommitError, StagedTable};
 use crate::catalog::{Catalog, creation_error};
 use crate::commit_retry::CommitRetry;
@@ -24,6 +26,7 @@ use crate::name::TableName;
 use crate::pinned::PinnedTable;
 use crate::refs::retention_of_main;
 use crate::storage::{TableStorage, delete_files, file_io_over, root_cause};
+use crate::uuid_partitions::{told_file, told_for_writing};
 
 /// Files that one manifest names, so that a reader can skip, cache and read manifests apart.
 const FILES_PER_MANIFEST: usize = 2000;
@@ -279,15 +282,25 @@ impl Producer {
 
     async fn write_manifests(&mut self, base: &TableMetadata) -> Result<Vec<ManifestFile>> {
         let spec = with_avro_names(base.default_partition_spec(), base.current_schema())?;
+        let told = told_for_writing(base.current_schema(), &spec)?;
+        let schema = match &told {
+            Some((schema, _)) => Arc::new(schema.clone()),
+            None => base.current_schema().clone(),
+        };
         let mut manifests = Vec::new();
         for (number, files) in self.files.chunks(FILES_PER_MANIFEST).enumerate() {
             let location = self.metadata_file(base, &format!("{}-m{number}.avro", self.commit_id));
             self.begun.push(location.clone());
+            let files = files.iter().map(|file| match &told {
+                Some(_) => told_file(file, &spec),
+                None => Ok(file.clone()),
+            });
+            let files = files.collect::<Result<Vec<_>>>()?;
             let written = async {
                 let builder = ManifestWriterBuilder::new(
                     self.io.new_output(&location)?,
                     Some(self.snapshot_id),
-                    base.current_schema().clone(),
+                    Arc::clone(&schema),
                     spec.clone(),
                 );
                 let mut writer = match base.format_version() {
@@ -296,9 +309,22 @@ impl Producer {
                 };
                 for file in files {
                     // Unassigned: the number is inherited, and is not known before the commit.
-                    writer.add_file(file.clone(), UNASSIGNED_SEQUENCE_NUMBER)?;
+                    writer.add_file(file, UNASSIGNED_SEQUENCE_NUMBER)?;
                 }
-                writer.write_manifest_file().await
+                let mut manifest = writer.write_manifest_file().await?;
+                if let Some((_, fields)) = &told {
+                    let bytes = self.io.new_input(&location)?.read().await?;
+                    let bytes =
+                        with_uuids(&bytes, base.current_schema(), fields).ok_or_else(|| {
+                            iceberg::Error::new(
+                                iceberg::ErrorKind::Unexpected,
+                                "the manifest that was just written is none",
+                            )
+                        })?;
+                    manifest.manifest_length = bytes.len() as i64;
+                    self.io.new_output(&location)?.write(bytes.into()).await?;
+                }
+                Ok(manifest)
             };
             let manifest = written
                 .await
@@ -316,14 +342,24 @@ impl Producer {
                 .and_then(|n| n.parse().ok())
                 .unwrap_or(0),
         );
+        // The crate cannot name every time before 1970, so partitions by a time's own value are counted, not named.
+        let named = !has_own_times(base.default_partition_spec(), base.current_schema());
+        let spec = match named {
+            true => base.default_partition_spec().clone(),
+            false => Arc::new(PartitionSpec::unpartition_spec()),
+        };
         for file in &self.files {
-            collector.add_file(
-                file,
-                base.current_schema().clone(),
-                base.default_partition_spec().clone(),
-            );
+            collector.add_file(file, base.current_schema().clone(), spec.clone());
         }
         let mut properties = collector.build();
+        if !named {
+            let partitions: HashSet<_> = self.files.iter().map(DataFile::partition).collect();
+            properties.retain(|name, _| !name.starts_with("partitions."));
+            properties.insert(
+                "changed-partition-count".to_string(),
+                partitions.len().to_string(),
+            );
+        }
         let previous = base
             .current_snapshot()
             .map(|snapshot| &snapshot.summary().additional_properties);
@@ -383,6 +419,19 @@ fn with_avro_names(spec: &PartitionSpec, schema: &SchemaRef) -> Result<Partition
                 error.message()
             ))
         })
+}
+
+/// Whether a partition field is the very value of a `timestamptz`.
+fn has_own_times(spec: &PartitionSpec, schema: &Schema) -> bool {
+    spec.fields().iter().any(|field| {
+        let source = schema.field_by_id(field.source_id);
+        let of = source.and_then(|source| source.field_type.as_primitive_type());
+        field.transform == Transform::Identity
+            && matches!(
+                of,
+                Some(PrimitiveType::Timestamptz | PrimitiveType::TimestamptzNs)
+            )
+    })
 }
 
 /// The totals after an append: what they were, and what was added. A total that the previous snapshot does not tell

@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch, UInt32Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, LargeBinaryArray, RecordBatch, StructArray, UInt32Array,
+};
 use arrow::compute::take_record_batch;
 use arrow::row::{RowConverter, SortField};
 use iceberg::arrow::{PartitionValueCalculator, arrow_struct_to_literal};
 use iceberg::spec::{
-    Literal, PartitionSpecRef, PrimitiveLiteral, PrimitiveType, SchemaRef, Struct, Transform, Type,
+    Literal, PartitionSpec, PartitionSpecRef, PrimitiveLiteral, PrimitiveType, SchemaRef, Struct,
+    Transform, Type, UnboundPartitionField,
 };
 
 use crate::error::{CatalogError, Result};
@@ -23,6 +26,8 @@ pub(crate) struct Partitioner {
     rows: RowConverter,
     known: HashMap<Box<[u8]>, PartitionIndex>,
     partitions: Vec<Partition>,
+    /// Partition fields that the calculator gives whole, and how many bytes of them count.
+    cuts: Vec<(usize, usize)>,
     spec: PartitionSpecRef,
 }
 
@@ -40,16 +45,75 @@ fn failed(error: impl std::fmt::Display) -> CatalogError {
 }
 
 /// What keeps rows from being written by this transform of a column, if anything does.
-pub(crate) fn unsupported_partitioning(transform: Transform, source: &Type) -> Option<String> {
-    match (transform, source) {
-        // A manifest cannot be written with a UUID among its partition values (iceberg 0.10).
-        (Transform::Identity, Type::Primitive(PrimitiveType::Uuid))
-        | (Transform::Truncate(_), Type::Primitive(PrimitiveType::Binary)) => {
-            Some(format!("partitioning of a {source} column by {transform}"))
-        }
-        (Transform::Unknown, _) => Some("a partition transform that is not known".to_string()),
+pub(crate) fn unsupported_partitioning(transform: Transform) -> Option<String> {
+    match transform {
+        Transform::Unknown => Some("a partition transform that is not known".to_string()),
         _ => None,
     }
+}
+
+/// The spec with `truncate` of binary columns left out, and what is to be cut off instead: the Iceberg crate cuts Arrow's
+/// small binaries alone, and a table's are large.
+fn whole_binaries(
+    spec: &PartitionSpecRef,
+    schema: &SchemaRef,
+) -> Result<(PartitionSpecRef, Vec<(usize, usize)>)> {
+    let mut cuts = Vec::new();
+    let fields: Vec<UnboundPartitionField> = spec
+        .fields()
+        .iter()
+        .enumerate()
+        .map(|(index, field)| {
+            let source = schema.field_by_id(field.source_id);
+            let is_binary = source
+                .is_some_and(|source| *source.field_type == Type::Primitive(PrimitiveType::Binary));
+            let (name, transform) = match field.transform {
+                Transform::Truncate(width) if is_binary => {
+                    cuts.push((index, width as usize));
+                    // No column's name: an identity field may have its own column's alone.
+                    (format!("\u{1}{index}"), Transform::Identity)
+                }
+                transform => (field.name.clone(), transform),
+            };
+            UnboundPartitionField {
+                source_id: field.source_id,
+                field_id: Some(field.field_id),
+                name,
+                transform,
+            }
+        })
+        .collect();
+    if cuts.is_empty() {
+        return Ok((Arc::clone(spec), cuts));
+    }
+    let whole = PartitionSpec::builder(Arc::clone(schema))
+        .with_spec_id(spec.spec_id())
+        .add_unbound_fields(fields)
+        .and_then(|builder| builder.build())
+        .map_err(failed)?;
+    Ok((Arc::new(whole), cuts))
+}
+
+fn cut(values: ArrayRef, cuts: &[(usize, usize)]) -> Result<ArrayRef> {
+    let Some(tuples) = values.as_struct_opt().filter(|_| !cuts.is_empty()) else {
+        return Ok(values);
+    };
+    let (fields, mut columns, nulls) = tuples.clone().into_parts();
+    for (index, width) in cuts {
+        let column = columns
+            .get_mut(*index)
+            .ok_or_else(|| failed("a partition tuple is too short"))?;
+        let whole = column
+            .as_binary_opt::<i64>()
+            .ok_or_else(|| failed("a binary column is of another type"))?;
+        let heads: LargeBinaryArray = whole
+            .iter()
+            .map(|bytes| bytes.map(|bytes| &bytes[..bytes.len().min(*width)]))
+            .collect();
+        *column = Arc::new(heads);
+    }
+    let tuples = StructArray::try_new(fields, columns, nulls).map_err(failed)?;
+    Ok(Arc::new(tuples))
 }
 
 impl Partitioner {
@@ -59,17 +123,15 @@ impl Partitioner {
         schema: &SchemaRef,
     ) -> Result<Self> {
         for field in spec.fields() {
-            let source = schema.field_by_id(field.source_id);
-            if let Some(feature) =
-                source.and_then(|s| unsupported_partitioning(field.transform, &s.field_type))
-            {
+            if let Some(feature) = unsupported_partitioning(field.transform) {
                 return Err(CatalogError::Unsupported {
                     table: table.clone(),
                     feature,
                 });
             }
         }
-        let calculator = PartitionValueCalculator::try_new(&spec, schema).map_err(failed)?;
+        let (whole, cuts) = whole_binaries(&spec, schema)?;
+        let calculator = PartitionValueCalculator::try_new(&whole, schema).map_err(failed)?;
         let kind = calculator.partition_arrow_type().clone();
         let rows = RowConverter::new(vec![SortField::new(kind)]).map_err(failed)?;
         Ok(Self {
@@ -77,6 +139,7 @@ impl Partitioner {
             rows,
             known: HashMap::new(),
             partitions: Vec::new(),
+            cuts,
             spec,
         })
     }
@@ -91,6 +154,7 @@ impl Partitioner {
         batch: &RecordBatch,
     ) -> Result<Vec<(PartitionIndex, RecordBatch)>> {
         let values = self.calculator.calculate(batch).map_err(failed)?;
+        let values = cut(values, &self.cuts)?;
         let keys = self
             .rows
             .convert_columns(&[Arc::clone(&values)])
@@ -156,7 +220,7 @@ impl Partitioner {
             .zip(kinds)
             .zip(values.iter())
             .map(|((field, kind), value)| {
-                let value = human(field.transform, value)
+                let value = human(field.transform, &kind.field_type, value)
                     .unwrap_or_else(|| field.transform.to_human_string(&kind.field_type, value));
                 format!("{}={}", escaped(&field.name), escaped(&value))
             })
@@ -167,7 +231,23 @@ impl Partitioner {
 
 /// Values of the time transforms as other engines name their directories: `1970`, `1970-01`, `1970-01-01-00`. They
 /// count from 1970, and are negative before.
-fn human(transform: Transform, value: Option<&Literal>) -> Option<String> {
+fn human(transform: Transform, kind: &Type, value: Option<&Literal>) -> Option<String> {
+    if let Some(Literal::Primitive(PrimitiveLiteral::Long(time))) = value {
+        // The Iceberg crate does not know those before 1970 that have a fraction of a second.
+        let (time, digits) = match kind {
+            Type::Primitive(PrimitiveType::Timestamptz) => {
+                (chrono::DateTime::from_timestamp_micros(*time)?, "%.6f")
+            }
+            Type::Primitive(PrimitiveType::TimestamptzNs) => {
+                (chrono::DateTime::from_timestamp_nanos(*time), "%.9f")
+            }
+            _ => return None,
+        };
+        return Some(
+            time.format(&format!("%Y-%m-%dT%H:%M:%S{digits}+00:00"))
+                .to_string(),
+        );
+    }
     let Some(Literal::Primitive(PrimitiveLiteral::Int(count))) = value else {
         return None;
     };
@@ -295,7 +375,27 @@ mod tests {
             (Transform::Hour, 25, "1970-01-02-01"),
         ] {
             assert_eq!(
-                human(transform, Some(&Literal::int(count))).as_deref(),
+                human(
+                    transform,
+                    &Type::Primitive(PrimitiveType::Int),
+                    Some(&Literal::int(count))
+                )
+                .as_deref(),
+                Some(name)
+            );
+        }
+        for (micros, name) in [
+            (-1, "1969-12-31T23:59:59.999999+00:00"),
+            (0, "1970-01-01T00:00:00.000000+00:00"),
+            (-62_135_596_799_999_999, "0001-01-01T00:00:00.000001+00:00"),
+        ] {
+            assert_eq!(
+                human(
+                    Transform::Identity,
+                    &Type::Primitive(PrimitiveType::Timestamptz),
+                    Some(&Literal::long(micros))
+                )
+                .as_deref(),
                 Some(name)
             );
         }
