@@ -1,7 +1,7 @@
 //! Every statement, sent to its family.
 
-use futures::StreamExt;
 use futures::stream;
+use futures::{FutureExt, StreamExt};
 use tarn_planner::statement::Statement;
 
 use super::{analyze, call, catalog_ddl, ddl, explain, insert, kill, query, refs, set, show};
@@ -34,9 +34,10 @@ pub(crate) async fn execute(
     statement: Statement,
     guard: StatementGuard,
 ) -> Result<StatementOutcome> {
-    // Each family's future is on the heap: what the largest needs is not what every statement should have on its stack.
+    // Each family's future is on the heap: what the largest needs is not what every statement should have on its stack. And
+    // its type is forgotten: the compiler follows futures in futures only so deep.
     if let Statement::Query(query) = statement {
-        return Box::pin(query::run(context, query, guard)).await;
+        return query::run(context, query, guard).boxed().await;
     }
     let result = match statement {
         // These stop by themselves: what they have written must be taken away again.
@@ -44,14 +45,20 @@ pub(crate) async fn execute(
             table,
             columns,
             source,
-        } => Box::pin(insert::insert(&context, table, columns, source)).await,
-        Statement::CreateTable(create) => Box::pin(ddl::create_table(&context, *create)).await,
+        } => {
+            insert::insert(&context, table, columns, source)
+                .boxed()
+                .await
+        }
+        Statement::CreateTable(create) => ddl::create_table(&context, *create).boxed().await,
         statement => {
             // An EXPLAIN plans first, and may then run.
             if !matches!(statement, Statement::Explain { .. }) {
                 context.running.set_state(QueryState::Running);
             }
-            Box::pin(stoppable(&context.running, answer(&context, statement))).await
+            stoppable(&context.running, answer(&context, statement))
+                .boxed()
+                .await
         }
     };
     let rows = match result {

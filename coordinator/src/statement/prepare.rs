@@ -4,6 +4,7 @@ use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr as LogicalExpr, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{Expr, SetExpr, Statement as Ast, Value};
+use futures::FutureExt;
 use tarn_planner::statement::{ObjectPath, ParsedStatement, Query, Statement};
 
 use super::execute::Answer;
@@ -50,7 +51,7 @@ pub(crate) async fn prepare(
     let mut parameter_types = vec![None; count];
     let schema = stoppable(
         &context.running,
-        describe(context, &parsed.statement, &mut parameter_types),
+        describe(context, &parsed.statement, &mut parameter_types).boxed(),
     )
     .await?;
     Ok(Prepared {
