@@ -25,6 +25,7 @@ mod margin_pool;
 mod memory;
 mod metadata_tables;
 mod progress;
+mod proven_filters;
 mod provider;
 mod prune;
 mod scan;
@@ -43,6 +44,7 @@ pub use join_order::with_ordered_joins;
 pub use margin_pool::MarginPool;
 pub use memory::{QueryMemoryPool, query_runtime};
 pub use progress::{ProgressSnapshot, QueryProgress};
+pub use proven_filters::ProvenFilters;
 pub use provider::{
     ColumnStats, DistinctSource, IcebergTable, NoVirtualSchemas, QueryCatalogs, TableNames,
     VirtualSchemas, time_in_zone,

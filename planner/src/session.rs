@@ -15,6 +15,7 @@ use crate::comparisons::{AlikeLists, AlikeOperators, Comparisons, EqualZeros};
 use crate::join_order::JoinOrderPlanner;
 use crate::memory::query_runtime;
 use crate::progress::QueryProgress;
+use crate::proven_filters::ProvenFilters;
 use crate::provider::QueryCatalogs;
 use crate::single_row_subqueries::SingleRowSubqueries;
 use crate::window_constants::WindowConstants;
@@ -138,6 +139,7 @@ pub fn session_builder(
         .with_default_features()
         .with_analyzer_rule(Arc::new(SingleRowSubqueries))
         .with_physical_optimizer_rule(Arc::new(WindowConstants))
+        .with_physical_optimizer_rule(Arc::new(ProvenFilters))
         .with_physical_optimizer_rule(Arc::new(YieldingJoins));
     if o.join_reorder {
         builder = builder.with_query_planner(Arc::new(JoinOrderPlanner));

@@ -5,6 +5,7 @@ use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion_distributed::{
     WorkerPlanRewriteEvent, WorkerPlanRewriteEventResponse, WorkerPlanRewriteHandler,
 };
+use tarn_planner::ProvenFilters;
 
 /// Makes a decoded fragment ready to run.
 ///
@@ -20,6 +21,7 @@ impl WorkerPlanRewriteHandler for FragmentRewrite {
     ) -> Result<WorkerPlanRewriteEventResponse> {
         let plan = FilterPushdown::new_post_optimization()
             .optimize(event.plan, event.session_config.options())?;
+        let plan = ProvenFilters.optimize(plan, event.session_config.options())?;
         Ok(WorkerPlanRewriteEventResponse::new(guard_panics(plan)?))
     }
 }

@@ -12,5 +12,6 @@ mod join_order;
 pub(crate) mod lake;
 mod pruning;
 mod row_lineage;
+mod same_names;
 mod statistics_files;
 pub(crate) mod versions;

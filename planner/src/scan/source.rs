@@ -80,6 +80,15 @@ impl IcebergSource {
         &self.parquet
     }
 
+    /// This source with another predicate, in terms of the table's columns.
+    pub(crate) fn with_predicate(&self, predicate: Arc<dyn PhysicalExpr>) -> Self {
+        let parquet = ParquetSource::clone(&self.parquet).with_predicate(predicate);
+        Self {
+            parquet: Arc::new(parquet),
+            ..self.clone()
+        }
+    }
+
     /// This source around another state of the Parquet source, as its own methods return it.
     fn around(&self, parquet: Arc<dyn FileSource>) -> Result<Arc<dyn FileSource>> {
         let Some(parquet) = parquet.downcast_ref::<ParquetSource>() else {

@@ -1,0 +1,89 @@
+//! Filters that joins and TopK hand down, where tables have columns of the same name.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array};
+use iceberg::spec::PrimitiveType;
+
+use super::lake::Lake;
+
+async fn table(lake: &Lake, name: &str, columns: &[(&str, &[i64])]) {
+    let fields: Vec<_> = columns
+        .iter()
+        .map(|(column, _)| (*column, PrimitiveType::Long))
+        .collect();
+    lake.create(name, &fields, &[]).await;
+    let arrays = columns
+        .iter()
+        .map(|(_, values)| Arc::new(Int64Array::from(values.to_vec())) as ArrayRef)
+        .collect();
+    lake.append(name, arrays).await;
+}
+
+#[tokio::test]
+async fn the_order_with_the_smallest_payment() {
+    for reorder in [false, true] {
+        let mut lake = Lake::new().await;
+        lake.options.join_reorder = reorder;
+        table(
+            &lake,
+            "orders",
+            &[("amount", &[100, 200, 300]), ("id", &[1, 2, 3])],
+        )
+        .await;
+        table(
+            &lake,
+            "payments",
+            &[("id", &[1, 2, 3]), ("amount", &[30, 20, 10])],
+        )
+        .await;
+        table(&lake, "customers", &[("id", &[1, 2, 3])]).await;
+        let answer = lake
+            .query(
+                "SELECT o.amount, p.amount FROM orders o JOIN payments p ON o.id = p.id JOIN customers c ON p.id = c.id \
+                 ORDER BY p.amount LIMIT 1",
+            )
+            .await;
+        assert_eq!(answer.text, "300,10");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_has_the_name_of_another_column_finds_its_rows() {
+    for reorder in [false, true] {
+        let mut lake = Lake::new().await;
+        lake.options.join_reorder = reorder;
+        table(&lake, "a", &[("id", &[1, 2]), ("kind", &[10, 20])]).await;
+        table(&lake, "b", &[("id", &[10, 30])]).await;
+        for (sql, rows) in [
+            (
+                "SELECT s.id, j.aid, j.bid FROM b s JOIN (SELECT a.id AS aid, b.id AS bid FROM a LEFT JOIN b ON a.kind = b.id) j \
+                 ON s.id = j.bid",
+                "10,1,10",
+            ),
+            (
+                "SELECT s.id, count(*) FROM b s JOIN (SELECT a.id AS aid, b.id FROM a LEFT JOIN b ON a.kind = b.id \
+                 GROUP BY a.id, b.id) j ON s.id = j.id GROUP BY s.id",
+                "10,1",
+            ),
+            (
+                "SELECT a.id FROM a JOIN b ON a.kind = b.id WHERE b.id IN (SELECT id FROM b WHERE id < 20)",
+                "1",
+            ),
+        ] {
+            assert_eq!(lake.query(sql).await.text, rows, "{sql}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_filter_that_is_the_scans_own_stays() {
+    let mut lake = Lake::new().await;
+    lake.options.join_reorder = false;
+    table(&lake, "a", &[("id", &[1, 2]), ("kind", &[10, 20])]).await;
+    table(&lake, "b", &[("id", &[10, 30])]).await;
+    let plan = lake
+        .explain("SELECT a.id, b.id FROM b JOIN a ON a.kind = b.id")
+        .await;
+    assert!(plan.contains("DynamicFilter"), "{plan}");
+}
