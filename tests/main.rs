@@ -12,6 +12,7 @@ mod clients_python;
 mod cluster_life;
 mod differential;
 mod glue;
+mod hive;
 mod iceberg_fixtures;
 mod lake_demo;
 mod locations;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use crate::backend::Backend;
 use crate::catalog::Catalog;
 use crate::error::{CatalogError, Result};
+use crate::hive::{HiveBackend, HiveConfig};
 use crate::metadata_cache::MetadataCache;
+use crate::metadata_pointer::MetadataFiles;
 use crate::rest::{RestBackend, RestConfig};
 use crate::secrets::shown_value;
 use crate::sql::{PostgresServer, SqlBackend, SqlConfig, SqlPlace, SqliteFile};
@@ -17,10 +19,11 @@ use crate::storage::{StoreSettings, Stores, aws_region};
 pub(crate) enum Kind {
     Sql(Box<SqlConfig>),
     Rest(RestConfig),
+    Hive(HiveConfig),
 }
 
 /// The types of catalogs, for errors.
-const KNOWN: &str = "'rest', 'sql' and 'glue' are known";
+const KNOWN: &str = "'rest', 'sql', 'hive' and 'glue' are known";
 
 /// Tells what the properties describe. Nothing is contacted.
 pub(crate) fn parse(
@@ -51,6 +54,10 @@ pub(crate) fn parse(
     let needed = || uri.ok_or_else(|| invalid("property 'uri' is missing".to_string()));
     match kind.as_str() {
         "rest" => Ok(Kind::Rest(RestConfig::new(name, needed()?, properties)?)),
+        "hive" => {
+            let config = HiveConfig::new(name, needed()?, properties).map_err(invalid)?;
+            Ok(Kind::Hive(config))
+        }
         "glue" => {
             let (uri, properties) = glue(uri, properties).map_err(invalid)?;
             Ok(Kind::Rest(RestConfig::new(name, &uri, &properties)?))
@@ -80,6 +87,7 @@ fn kind_of_uri(uri: &str) -> Option<&'static str> {
     let (scheme, _) = uri.split_once(':')?;
     match scheme.to_ascii_lowercase().as_str() {
         "http" | "https" => Some("rest"),
+        "thrift" => Some("hive"),
         "sqlite" | "jdbc" | "postgresql" | "postgres" => Some("sql"),
         driver if driver.starts_with("postgresql+") => Some("sql"),
         _ => None,
@@ -151,13 +159,13 @@ pub(crate) fn open(
 ) -> Catalog {
     // A catalog that is dropped and made again may lead elsewhere, so the name alone would not do.
     let scope: Arc<str> = format!("{name}#{}", uuid::Uuid::new_v4()).into();
+    let files = || MetadataFiles::new(stores.clone(), cache.clone(), scope.clone());
     let backend: Box<dyn Backend> = match kind {
-        Kind::Sql(config) => Box::new(SqlBackend::new(
-            *config,
-            stores.clone(),
-            cache.clone(),
-            scope.clone(),
-        )),
+        Kind::Sql(config) => Box::new(SqlBackend::new(*config, files())),
+        Kind::Hive(config) => {
+            let settings = stores.settings().clone();
+            Box::new(HiveBackend::new(config, settings, files()))
+        }
         Kind::Rest(config) => Box::new(RestBackend::new(config, stores.clone())),
     };
     Catalog::new(
@@ -192,6 +200,10 @@ mod tests {
         assert!(matches!(
             parsed(&[("uri", "http://localhost:8181")]),
             Ok(Kind::Rest(_))
+        ));
+        assert!(matches!(
+            parsed(&[("uri", "thrift://h:9083")]),
+            Ok(Kind::Hive(_))
         ));
         assert!(matches!(
             parsed(&[("type", "REST"), ("uri", "https://x/api")]),
@@ -272,16 +284,13 @@ mod tests {
             (vec![("type", "rest")], "property 'uri' is missing"),
             (
                 vec![("type", "nessie")],
-                "catalogs of type 'nessie' are not supported; 'rest', 'sql' and 'glue' are known",
+                "catalogs of type 'nessie' are not supported; 'rest', 'sql', 'hive' and 'glue' are known",
             ),
-            (vec![], "'rest', 'sql' and 'glue' are known"),
+            (vec![], "'rest', 'sql', 'hive' and 'glue' are known"),
+            (vec![("uri", "hdfs://h:9083")], "property 'type' is missing"),
             (
-                vec![("uri", "thrift://h:9083")],
-                "property 'type' is missing",
-            ),
-            (
-                vec![("type", "hive"), ("uri", "thrift://h:9083")],
-                "type 'hive'",
+                vec![("type", "hive"), ("uri", "h:9083")],
+                "the uri of a Hive Metastore",
             ),
             (
                 vec![("type", "sql"), ("uri", "mysql://u:secret@h/db")],

@@ -1,7 +1,7 @@
 //! Iceberg catalogs, storage, metadata caches, pinned tables and commits.
 //!
 //! [`Catalogs`] holds every [`Catalog`] by name: the embedded one (SQLite and local files), REST catalogs, SQL catalogs
-//! in SQLite or PostgreSQL. [`Catalog::table`] pins a table: a [`PinnedTable`] is one snapshot of it, whose manifests are read
+//! in SQLite or PostgreSQL, Hive Metastores. [`Catalog::table`] pins a table: a [`PinnedTable`] is one snapshot of it, whose manifests are read
 //! through a bounded cache. [`Catalog::append`] and [`Catalog::create_table_as`] give an [`AppendWriter`], which makes
 //! its rows visible in one atomic commit. [`StorageDescriptor`] tells, as a value that travels to workers, how a
 //! table's bytes are reached, and opens the one store that metadata and data are read and written through.
@@ -15,10 +15,12 @@ mod commit_retry;
 mod create;
 mod error;
 mod extension_columns;
+mod hive;
 mod manifest;
 mod metadata_cache;
 mod metadata_file;
 mod metadata_location;
+mod metadata_pointer;
 mod name;
 mod near_names;
 mod newer_types;

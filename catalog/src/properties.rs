@@ -41,17 +41,17 @@ pub const PROPERTIES: &[PropertyGroup] = &[
             property(
                 "type",
                 "told from `uri`",
-                "`rest`, `sql` (also `jdbc`) or `glue`.",
+                "`rest`, `sql` (also `jdbc`), `hive` or `glue`.",
             ),
             property(
                 "uri",
                 "",
-                "Where the catalog is: `https://…`, `sqlite:/path/to/file`, `postgresql://…`.",
+                "Where the catalog is: `https://…`, `sqlite:/path/to/file`, `postgresql://…`, `thrift://…`.",
             ),
             property(
                 "warehouse",
                 "",
-                "SQL: where new tables go, below it a folder for each database. REST: the name that the server knows its warehouse by.",
+                "SQL, Hive: where new tables go, below it a folder for each database. REST: the name that the server knows its warehouse by.",
             ),
         ],
     },
@@ -99,6 +99,30 @@ pub const PROPERTIES: &[PropertyGroup] = &[
             ),
             property("rest.secret-access-key", "", "With `rest.access-key-id`."),
             property("rest.session-token", "", "With `rest.access-key-id`."),
+        ],
+    },
+    PropertyGroup {
+        title: "Hive Metastores",
+        about: "`thrift://host:9083`, several with commas between. Commits take Hive's lock and name the metadata file that they replace, \
+                so they go well with those of Spark, Trino, Flink and Hive. Without Kerberos and TLS so far.",
+        storage: false,
+        properties: &[
+            property(
+                "engine.hive.lock-enabled",
+                "`true`",
+                "Whether commits take Hive's lock. `false` only if the server refuses replaced metadata itself (Hive 2.3.10, 3.1.4, 4.0 and newer).",
+            ),
+            property(
+                "hive.metastore.thrift.framed.transport.enabled",
+                "`false`",
+                "Framed messages.",
+            ),
+            property("hive.metastore.use.SSL", "`false`", "`true` is refused."),
+            property(
+                "hive.metastore.sasl.enabled",
+                "`false`",
+                "`true` is refused.",
+            ),
         ],
     },
     PropertyGroup {

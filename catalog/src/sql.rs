@@ -9,10 +9,9 @@ mod postgres;
 mod sqlite;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 use async_trait::async_trait;
-use iceberg::spec::{Snapshot, SnapshotReference, SnapshotRetention, TableMetadata};
+use iceberg::spec::Snapshot;
 use iceberg::{TableRequirement, TableUpdate};
 use tokio::sync::OnceCell;
 
@@ -23,14 +22,12 @@ pub(crate) use self::sqlite::SqliteFile;
 use self::config::Connection;
 use self::database::Values;
 use crate::backend::{Backend, CommitError, StagedTable, TablePointer};
-use crate::create::{NewTable, first_metadata};
+use crate::create::NewTable;
 use crate::error::{CatalogError, Result};
-use crate::metadata_cache::MetadataCache;
-use crate::metadata_file::metadata_text;
-use crate::metadata_location::{first_metadata_location, next_metadata_location};
+use crate::metadata_pointer::{MetadataFiles, new_location};
 use crate::name::TableName;
 use crate::pinned::PinnedTable;
-use crate::storage::{StorageDescriptor, Stores, TableStorage, delete_files, write_new_file};
+use crate::storage::{TableStorage, delete_files};
 
 /// The mark of a namespace without properties, the same that other engines leave.
 const EXISTS_PROPERTY: &str = "exists";
@@ -39,24 +36,15 @@ const EXISTS_PROPERTY: &str = "exists";
 #[derive(Debug)]
 pub(crate) struct SqlBackend {
     config: SqlConfig,
-    stores: Arc<Stores>,
-    cache: Arc<MetadataCache>,
-    scope: Arc<str>,
+    files: MetadataFiles,
     connection: OnceCell<Connection>,
 }
 
 impl SqlBackend {
-    pub(crate) fn new(
-        config: SqlConfig,
-        stores: Arc<Stores>,
-        cache: Arc<MetadataCache>,
-        scope: Arc<str>,
-    ) -> Self {
+    pub(crate) fn new(config: SqlConfig, files: MetadataFiles) -> Self {
         Self {
             config,
-            stores,
-            cache,
-            scope,
+            files,
             connection: OnceCell::new(),
         }
     }
@@ -85,7 +73,7 @@ impl SqlBackend {
             .database
             .execute(statement, &self.with_catalog(values))
             .await
-            .map_err(|e| self.config.failed(e))
+            .map_err(|failed| self.config.failed(failed.error))
     }
 
     fn with_catalog<'a>(&'a self, values: &[&'a str]) -> Vec<&'a str> {
@@ -107,48 +95,34 @@ impl SqlBackend {
         Ok(rows.into_iter().flatten().flatten().collect())
     }
 
-    fn descriptor(&self, location: &str) -> Result<StorageDescriptor> {
-        StorageDescriptor::from_properties(&self.config.properties, location)
-    }
-
-    /// After a statement that failed: did the pointer move to `location` all the same? A file that a pointer may name
-    /// must not be deleted.
-    async fn settle(
+    /// How many rows a statement changed that points a table to the metadata file `location`. A file that the pointer may
+    /// name, now or later, is not deleted.
+    async fn point(
         &self,
+        statement: &str,
+        values: &[&str],
         table: &TableName,
         storage: &TableStorage,
-        location: String,
-        error: CatalogError,
-    ) -> Result<(), CommitError> {
+        location: &str,
+    ) -> Result<u64, CommitError> {
+        let connection = self.connection().await?;
+        let pointed = connection
+            .database
+            .execute(statement, &self.with_catalog(values))
+            .await;
+        let failed = match pointed {
+            Ok(rows) => return Ok(rows),
+            Err(failed) => failed,
+        };
+        let error = self.config.failed(failed.error);
         match self.table(table).await {
-            Ok(Some(pointer))
-                if pointer.metadata_location.as_deref() == Some(location.as_str()) =>
-            {
-                Ok(())
-            }
-            Ok(_) => {
-                delete_files(&*storage.store, [location]).await;
+            Ok(Some(pointer)) if pointer.metadata_location.as_deref() == Some(location) => Ok(1),
+            Ok(_) if !failed.may_have_run => {
+                delete_files(&*storage.store, [location.to_string()]).await;
                 Err(error.into())
             }
-            Err(_) => Err(CommitError::Unknown(error.to_string())),
+            _ => Err(CommitError::Unknown(error.to_string())),
         }
-    }
-
-    /// Writes a metadata file; the caller deletes it if the pointer could not be moved to it.
-    async fn write_metadata(
-        &self,
-        storage: &TableStorage,
-        metadata: TableMetadata,
-        location: impl FnOnce(&str) -> String,
-    ) -> Result<String> {
-        let (text, suffix) = metadata_text(&metadata)?;
-        let location = location(suffix);
-        let bytes = text.len() as u64;
-        write_new_file(&*storage.store, &location, text).await?;
-        self.cache
-            .insert_metadata(&self.scope, &location, Arc::new(metadata), bytes)
-            .await;
-        Ok(location)
     }
 }
 
@@ -277,40 +251,11 @@ impl Backend for SqlBackend {
     }
 
     async fn stage(&self, table: &TableName, spec: NewTable) -> Result<StagedTable> {
-        let location = match &spec.location {
-            Some(location) => location.trim_end_matches('/').to_string(),
-            None => {
-                let properties = self.database(&table.database).await?.unwrap_or_default();
-                let parent = match (properties.get("location"), &self.config.warehouse) {
-                    (Some(location), _) => location.trim_end_matches('/').to_string(),
-                    (None, Some(warehouse)) => {
-                        let levels: Vec<String> =
-                            table.database.split('.').map(directory_name).collect();
-                        format!("{}/{}", warehouse.trim_end_matches('/'), levels.join("/"))
-                    }
-                    (None, None) => {
-                        return Err(CatalogError::InvalidTable {
-                            table: table.to_string(),
-                            reason: format!(
-                                "it needs a location, since catalog '{}' has no property 'warehouse' and the \
-                                 database has no property 'location'",
-                                self.config.catalog
-                            ),
-                        });
-                    }
-                };
-                // A table dropped without purge leaves its files; one of the same name must not share their place.
-                let id = uuid::Uuid::new_v4().simple().to_string();
-                format!("{parent}/{}-{}", directory_name(&table.table), &id[..8])
-            }
-        };
-        let storage = self.stores.storage(self.descriptor(&location)?)?;
-        let metadata = first_metadata(table, spec, location)?;
-        Ok(StagedTable {
-            name: table.clone(),
-            metadata: Arc::new(metadata),
-            storage,
-        })
+        let database = self.database(&table.database).await?.unwrap_or_default();
+        let warehouse = self.config.warehouse.as_deref();
+        let location = new_location(table, &spec, &database, warehouse)?;
+        self.files
+            .stage(table, spec, location, &self.config.properties)
     }
 
     async fn create(
@@ -318,36 +263,27 @@ impl Backend for SqlBackend {
         staged: &StagedTable,
         snapshot: Option<Snapshot>,
     ) -> Result<(), CommitError> {
-        let metadata = with_snapshot(&staged.metadata, snapshot)?;
-        let location = self
-            .write_metadata(&staged.storage, metadata, |suffix| {
-                first_metadata_location(staged.metadata.location(), suffix)
-            })
-            .await?;
-        let inserted = async {
-            let (column, value) = self.connection().await?.table_type();
-            self.execute(
-                &format!(
-                    "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location{column})
-                     VALUES ($1, $2, $3, $4{value}) ON CONFLICT DO NOTHING"
-                ),
-                &[&staged.name.database, &staged.name.table, &location],
-            )
-            .await
-        };
-        let error = match inserted.await {
-            Ok(1) => return Ok(()),
-            Ok(_) => CatalogError::TableExists {
-                table: staged.name.clone(),
-            },
-            Err(error) => {
-                return self
-                    .settle(&staged.name, &staged.storage, location, error)
-                    .await;
-            }
-        };
-        delete_files(&*staged.storage.store, [location]).await;
-        Err(error.into())
+        let (location, _) = self.files.write_first(staged, snapshot).await?;
+        let (column, value) = self.connection().await?.table_type();
+        let (name, storage) = (&staged.name, &staged.storage);
+        let inserted = self.point(
+            &format!(
+                "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location{column})
+                 VALUES ($1, $2, $3, $4{value}) ON CONFLICT DO NOTHING"
+            ),
+            &[&name.database, &name.table, &location],
+            name,
+            storage,
+            &location,
+        ).await?;
+        if inserted == 1 {
+            return Ok(());
+        }
+        delete_files(&*storage.store, [location]).await;
+        Err(CatalogError::TableExists {
+            table: name.clone(),
+        }
+        .into())
     }
 
     async fn commit(
@@ -362,39 +298,26 @@ impl Backend for SqlBackend {
                 CatalogError::Internal(format!("table '{name}' has no metadata location")).into(),
             );
         };
-        for requirement in &requirements {
-            requirement
-                .check(Some(base.metadata()))
-                .map_err(|e| CommitError::Conflict(e.message().to_string()))?;
+        let written = self.files.write_next(base, current, &requirements, updates);
+        let (location, _) = written.await?;
+        let only_tables = self.connection().await?.only_tables();
+        let swapped = self.point(
+            &format!(
+                "UPDATE iceberg_tables SET metadata_location = $4, previous_metadata_location = $5
+                 WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3 AND metadata_location = $5{only_tables}"
+            ),
+            &[&name.database, &name.table, &location, current],
+            name,
+            base.storage(),
+            &location,
+        ).await?;
+        if swapped == 1 {
+            return Ok(());
         }
-        let metadata = updated(name, base.metadata(), Some(current), updates)?;
-        let location = self
-            .write_metadata(base.storage(), metadata, |suffix| {
-                next_metadata_location(base.metadata().location(), current, suffix)
-            })
-            .await?;
-        let swapped = async {
-            let connection = self.connection().await?;
-            self.execute(
-                &format!(
-                    "UPDATE iceberg_tables SET metadata_location = $4, previous_metadata_location = $5
-                     WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3 AND metadata_location = $5{}",
-                    connection.only_tables()
-                ),
-                &[&name.database, &name.table, &location, current],
-            )
-            .await
-        };
-        match swapped.await {
-            Ok(1) => Ok(()),
-            Ok(_) => {
-                delete_files(&*base.storage().store, [location]).await;
-                Err(CommitError::Conflict(
-                    "the table was changed meanwhile".to_string(),
-                ))
-            }
-            Err(error) => self.settle(name, base.storage(), location, error).await,
-        }
+        delete_files(&*base.storage().store, [location]).await;
+        Err(CommitError::Conflict(
+            "the table was changed meanwhile".to_string(),
+        ))
     }
 
     async fn drop_table(&self, table: &TableName, _purge: bool) -> Result<bool> {
@@ -414,54 +337,4 @@ impl Backend for SqlBackend {
     fn purges(&self) -> bool {
         false
     }
-}
-
-/// A name as a part of a location: characters that some reader would take for part of a URL's syntax are replaced, and
-/// it is short enough for every file system. It need not be unique.
-fn directory_name(name: &str) -> String {
-    let safe = |c: char| {
-        if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
-            c
-        } else {
-            '_'
-        }
-    };
-    name.chars().take(100).map(safe).collect()
-}
-
-/// The metadata after `updates`.
-fn updated(
-    table: &TableName,
-    metadata: &TableMetadata,
-    location: Option<&str>,
-    updates: Vec<TableUpdate>,
-) -> Result<TableMetadata> {
-    let invalid = |error: iceberg::Error| CatalogError::InvalidTable {
-        table: table.to_string(),
-        reason: error.message().to_string(),
-    };
-    let mut builder = metadata.clone().into_builder(location.map(str::to_string));
-    for update in updates {
-        builder = update.apply(builder).map_err(invalid)?;
-    }
-    Ok(builder.build().map_err(invalid)?.metadata)
-}
-
-fn with_snapshot(metadata: &TableMetadata, snapshot: Option<Snapshot>) -> Result<TableMetadata> {
-    let Some(snapshot) = snapshot else {
-        return Ok(metadata.clone());
-    };
-    let table = TableName::new("", "", "");
-    let reference = SnapshotReference::new(
-        snapshot.snapshot_id(),
-        SnapshotRetention::branch(None, None, None),
-    );
-    let updates = vec![
-        TableUpdate::AddSnapshot { snapshot },
-        TableUpdate::SetSnapshotRef {
-            ref_name: iceberg::spec::MAIN_BRANCH.to_string(),
-            reference,
-        },
-    ];
-    updated(&table, metadata, None, updates)
 }

@@ -42,6 +42,20 @@ impl Service {
         Self::start_in(&mut command, port, "", dir)
     }
 
+    /// A Hive Metastore 4 over an empty Derby database. What it needs is fetched by Maven when it is first asked for, since
+    /// only tests that are run by hand do.
+    pub fn hive_metastore() -> Self {
+        let port = free_port();
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let mut command = Command::new("java");
+        command
+            .arg("-cp")
+            .arg(tools::hive_metastore_class_path())
+            .args(["Hms", &port.to_string()])
+            .arg(dir.path());
+        Self::start_in(&mut command, port, "", dir)
+    }
+
     fn start(command: &mut Command, port: u16, path: &str) -> Self {
         Self::start_in(
             command,

@@ -45,6 +45,30 @@ pub fn rest_fixture_class_path() -> std::ffi::OsString {
     std::env::join_paths([classes.parent().expect("a folder"), &jars]).expect("a class path")
 }
 
+/// The class path of the Hive Metastore of `tests/clients/hive_metastore`, fetched and compiled if it is not there.
+pub fn hive_metastore_class_path() -> std::ffi::OsString {
+    let source = package_root().join("tests/clients/hive_metastore");
+    let (jars, classes) = (
+        clients_dir().join("hive-jars"),
+        clients_dir().join("hive-classes"),
+    );
+    let all_jars = jars.join("*");
+    if !classes.join("Hms.class").exists() {
+        run(Command::new("mvn")
+            .args(["-q", "-B", "-f"])
+            .arg(source.join("pom.xml"))
+            .arg("dependency:copy-dependencies")
+            .arg(format!("-DoutputDirectory={}", jars.display())));
+        run(Command::new("javac")
+            .arg("-cp")
+            .arg(&all_jars)
+            .arg("-d")
+            .arg(&classes)
+            .arg(source.join("Hms.java")));
+    }
+    std::env::join_paths([&classes, &all_jars]).expect("a class path")
+}
+
 /// The `mysql` command-line client (MariaDB's or MySQL's).
 pub fn mysql_command() -> &'static str {
     static NAME: OnceLock<&'static str> = OnceLock::new();

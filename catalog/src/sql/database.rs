@@ -40,6 +40,14 @@ pub(super) enum Database {
     },
 }
 
+/// A statement that failed.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) error: sqlx::Error,
+    /// It was sent to a server that may execute it all the same, now or later.
+    pub(super) may_have_run: bool,
+}
+
 /// A statement with its values, for whichever of the two executes it.
 macro_rules! query {
     ($statement:expr, $values:expr) => {{
@@ -71,19 +79,29 @@ impl Database {
     }
 
     /// How many rows a statement changed.
-    pub(super) async fn execute(
-        &self,
-        statement: &str,
-        values: &[&str],
-    ) -> Result<u64, sqlx::Error> {
+    pub(super) async fn execute(&self, statement: &str, values: &[&str]) -> Result<u64, Failed> {
         match self {
             Self::Sqlite(pool) => {
-                let done = query!(statement, values).execute(pool).await?;
-                Ok(done.rows_affected())
+                let done = query!(statement, values).execute(pool).await;
+                done.map(|done| done.rows_affected())
+                    .map_err(|error| Failed {
+                        error,
+                        may_have_run: false,
+                    })
             }
             Self::Postgres { pool, timeout } => {
-                let done = within(*timeout, query!(statement, values).execute(pool)).await?;
-                Ok(done.rows_affected())
+                let connected = within(*timeout, pool.acquire()).await;
+                let mut connection = connected.map_err(|error| Failed {
+                    error,
+                    may_have_run: false,
+                })?;
+                let execution = query!(statement, values).execute(&mut *connection);
+                let done = within(*timeout, execution).await;
+                done.map(|done| done.rows_affected())
+                    .map_err(|error| Failed {
+                        may_have_run: !matches!(error, sqlx::Error::Database(_)),
+                        error,
+                    })
             }
         }
     }
@@ -136,10 +154,10 @@ impl Database {
             return Ok(());
         }
         for statement in TABLES {
-            if let Err(error) = self.execute(statement, &[]).await {
+            if let Err(failed) = self.execute(statement, &[]).await {
                 // Somebody else made them just now.
                 let made = matches!(self, Self::Postgres { .. }) && self.has_tables().await?;
-                return if made { Ok(()) } else { Err(error) };
+                return if made { Ok(()) } else { Err(failed.error) };
             }
         }
         Ok(())
