@@ -1,8 +1,8 @@
 //! A catalog in a Hive Metastore, shared with Spark, Trino, Flink and Hive itself.
 //!
 //! A table's parameter `metadata_location` points to its current metadata file. A commit writes a new file and changes the
-//! table under Hive's own lock, and tells the server which value it expects there: servers that know that (since 2.3.10,
-//! 3.1.4 and 4.0) refuse a change that would undo another's, and writers that lock keep out of each other's way on all.
+//! table under Hive's own lock, and tells the server which value it expects there: servers that know that (HIVE-26882)
+//! refuse a change that would undo another's, and writers that lock keep out of each other's way on all.
 
 mod client;
 mod lock;

@@ -110,7 +110,7 @@ pub const PROPERTIES: &[PropertyGroup] = &[
             property(
                 "engine.hive.lock-enabled",
                 "`true`",
-                "Whether commits take Hive's lock. `false` only if the server refuses replaced metadata itself (Hive 2.3.10, 3.1.4, 4.0 and newer).",
+                "Whether commits take Hive's lock. `false` only if the server itself refuses to replace metadata that is not the current one (HIVE-26882: Hive 4.0 and newer).",
             ),
             property(
                 "hive.metastore.thrift.framed.transport.enabled",
