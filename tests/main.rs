@@ -18,5 +18,6 @@ mod lake_demo;
 mod locations;
 mod postgres;
 mod query_life;
+mod statistics;
 mod tpch;
 mod trouble;

@@ -15,7 +15,8 @@ use tarn_planner::statement::{
     configure_sql, names_row_lineage, rewrite_query,
 };
 use tarn_planner::{
-    QueryCatalogs, SessionOptions, TableNames, iceberg_scans, session_builder, with_ordered_joins,
+    QueryCatalogs, SessionOptions, TableNames, analyze, iceberg_scans, optimize, session_builder,
+    with_ordered_joins,
 };
 use url::Url;
 
@@ -126,9 +127,13 @@ impl StatementContext {
             describing,
         };
         let statement = self.spelled(query, &names).await?;
-        let logical = state.statement_to_plan(statement).await?;
+        let mut logical = self.limited(state.statement_to_plan(statement).await?)?;
+        // Placeholders have no types before they have values.
+        if !describing || query.parameters == 0 {
+            logical = analyze(logical, &state)?;
+        }
         Ok(Planned {
-            logical: self.limited(logical)?,
+            logical,
             names: query.names.clone(),
             catalogs,
             state,
@@ -221,7 +226,7 @@ impl StatementContext {
 
     /// The optimised logical plan, for EXPLAIN VERBOSE.
     pub async fn optimized(&self, planned: &Planned) -> Result<LogicalPlan> {
-        let plan = planned.state.optimize(&planned.logical)?;
+        let plan = optimize(&planned.logical, &planned.state)?;
         if !self.variables.is_on("join_reorder") {
             return Ok(plan);
         }
@@ -287,7 +292,9 @@ impl StatementContext {
     async fn attempt(&self, planned: &Planned, state: SessionState) -> Result<Attempt> {
         let logical = planned.logical.clone();
         let plan = async move {
-            let plan = state.create_physical_plan(&logical).await?;
+            let optimized = optimize(&logical, &state)?;
+            let planner = state.query_planner();
+            let plan = planner.create_physical_plan(&optimized, &state).await?;
             Ok((plan, state.task_ctx()))
         };
         let (plan, task) = self.engine.execution().compute(plan).await?;

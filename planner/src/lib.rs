@@ -24,6 +24,7 @@ mod join_order;
 mod margin_pool;
 mod memory;
 mod metadata_tables;
+mod optimize;
 mod progress;
 mod proven_filters;
 mod provider;
@@ -43,6 +44,7 @@ pub use estimate::{TableEstimate, estimate};
 pub use join_order::with_ordered_joins;
 pub use margin_pool::MarginPool;
 pub use memory::{QueryMemoryPool, query_runtime};
+pub use optimize::{analyze, optimize};
 pub use progress::{ProgressSnapshot, QueryProgress};
 pub use proven_filters::ProvenFilters;
 pub use provider::{
