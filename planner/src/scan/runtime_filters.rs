@@ -22,7 +22,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::projection::{ProjectionExprs, update_expr};
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_expr_common::physical_expr::{
-    is_dynamic_physical_expr, snapshot_generation,
+    is_dynamic_physical_expr, snapshot_generation, snapshot_physical_expr,
 };
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 use futures::stream::{BoxStream, Stream, StreamExt};
@@ -46,32 +46,50 @@ pub(crate) struct RuntimeFilters {
 struct RuntimeFilter {
     /// About the columns that the scan gives.
     expr: Arc<dyn PhysicalExpr>,
-    trial: Mutex<Trial>,
+    known: Mutex<Known>,
 }
 
-/// How a filter did since it last changed.
+/// What a filter has come to be, and how it did since.
+#[derive(Default)]
+struct Known {
+    generation: u64,
+    /// The filter as it is, which to ask anew for each batch costs more than to evaluate it.
+    expr: Option<Arc<dyn PhysicalExpr>>,
+    trial: Trial,
+}
+
+/// Rows that a filter saw and kept.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Trial {
-    generation: u64,
     seen: usize,
     kept: usize,
 }
 
 impl Trial {
-    /// Whether the filter, which is of that generation now, is worth a look at the next rows.
-    fn is_on(&mut self, generation: u64) -> bool {
-        if generation != self.generation {
-            *self = Self {
-                generation,
-                ..Self::default()
-            };
-        }
+    fn is_worth_it(self) -> bool {
         self.seen < TRIAL_ROWS || self.kept as f64 <= self.seen as f64 * MOST_KEPT
     }
 
     fn add(&mut self, seen: usize, kept: usize) {
         self.seen += seen;
         self.kept += kept;
+    }
+}
+
+impl RuntimeFilter {
+    /// What to hold against the next rows; `None` if that is not worth it.
+    fn current(&self) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+        let mut known = self.known.lock();
+        // Asked first: should the filter change meanwhile, it is looked at once more.
+        let generation = snapshot_generation(&self.expr);
+        if known.generation != generation || known.expr.is_none() {
+            *known = Known {
+                generation,
+                expr: Some(snapshot_physical_expr(Arc::clone(&self.expr))?),
+                trial: Trial::default(),
+            };
+        }
+        Ok(known.expr.clone().filter(|_| known.trial.is_worth_it()))
     }
 }
 
@@ -94,7 +112,7 @@ impl RuntimeFilters {
             if let Some(expr) = update_expr(conjunct, &projected, false)? {
                 filters.push(RuntimeFilter {
                     expr,
-                    trial: Mutex::default(),
+                    known: Mutex::default(),
                 });
             }
         }
@@ -127,13 +145,13 @@ impl RuntimeFilters {
         let rows = batch.num_rows();
         let mut mask: Option<BooleanArray> = None;
         for filter in &self.filters {
-            if !filter.trial.lock().is_on(snapshot_generation(&filter.expr)) {
+            let Some(expr) = filter.current()? else {
                 continue;
-            }
-            let answer = filter.expr.evaluate(batch)?.into_array(rows)?;
+            };
+            let answer = expr.evaluate(batch)?.into_array(rows)?;
             let answer = answer.as_boolean();
             let kept = answer.true_count();
-            filter.trial.lock().add(rows, kept);
+            filter.known.lock().trial.add(rows, kept);
             if kept < rows {
                 mask = Some(match mask {
                     Some(mask) => and(&mask, answer)?,
@@ -330,15 +348,20 @@ mod tests {
 
     #[test]
     fn a_filter_that_keeps_most_rows_rests_until_it_changes() {
-        let mut trial = Trial::default();
-        assert!(trial.is_on(1));
-        trial.add(TRIAL_ROWS - 1, TRIAL_ROWS - 1);
-        assert!(trial.is_on(1));
-        trial.add(1, 1);
-        assert!(!trial.is_on(1));
-        assert!(trial.is_on(2));
-        trial.add(TRIAL_ROWS, TRIAL_ROWS / 2);
-        assert!(trial.is_on(2));
+        let dynamic = dynamic();
+        let filters = filters(dynamic.clone(), &[1]).expect("one that changes");
+        let filter = &filters.filters[0];
+        let is_on = || filter.current().expect("it is known").is_some();
+        let add = |seen, kept| filter.known.lock().trial.add(seen, kept);
+        assert!(is_on());
+        add(TRIAL_ROWS - 1, TRIAL_ROWS - 1);
+        assert!(is_on());
+        add(1, 1);
+        assert!(!is_on());
+        dynamic.update(below(25)).expect("its own columns");
+        assert!(is_on());
+        add(TRIAL_ROWS, TRIAL_ROWS / 2);
+        assert!(is_on());
     }
 
     #[test]
