@@ -13,6 +13,7 @@ use iceberg::puffin::{
 };
 use iceberg::spec::{BlobMetadata, SnapshotRef, StatisticsFile};
 use iceberg::{TableRequirement, TableUpdate};
+use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::backend::CommitError;
@@ -24,6 +25,8 @@ use crate::storage::{StoreSettings, delete_files, file_io_over, read_file, root_
 
 /// The property of a blob that tells how many distinct values its sketch estimates.
 const NDV: &str = "ndv";
+/// What a Puffin file begins and ends with.
+const MAGIC: &[u8] = b"PFA1";
 /// The bytes of a Puffin footer beside its payload: two magics, the payload's length and the flags.
 const FOOTER_FRAME_BYTES: usize = 16;
 
@@ -151,6 +154,8 @@ fn total_records(snapshot: &SnapshotRef) -> Option<u64> {
 }
 
 async fn read_blobs(table: &PinnedTable, file: &str) -> Result<Vec<Blob>> {
+    let bytes = read_file(&*table.storage().store, "statistics file", file).await?;
+    check_frame(&bytes).map_err(|reason| corrupt(file, reason))?;
     let io = file_io_over(table.storage(), &StoreSettings::default());
     let read = async {
         let reader = PuffinReader::new(io.new_input(file)?);
@@ -335,7 +340,45 @@ fn described(blob: &Blob) -> BlobMetadata {
 fn footer_bytes(file: &[u8]) -> Option<usize> {
     let length = file.get(file.len().checked_sub(12)?..)?.get(..4)?;
     let payload = u32::from_le_bytes(length.try_into().ok()?) as usize;
-    Some(payload + FOOTER_FRAME_BYTES).filter(|footer| *footer <= file.len())
+    let footer = payload.checked_add(FOOTER_FRAME_BYTES)?;
+    (footer + MAGIC.len() <= file.len()).then_some(footer)
+}
+
+/// Whether a file is a Puffin file whose parts lie within it: the Iceberg crate's reader takes that for granted.
+fn check_frame(file: &[u8]) -> std::result::Result<(), String> {
+    #[derive(Deserialize)]
+    struct Footer {
+        #[serde(default)]
+        blobs: Vec<Place>,
+    }
+    #[derive(Deserialize)]
+    struct Place {
+        offset: u64,
+        length: u64,
+    }
+    let footer = footer_bytes(file)
+        .and_then(|length| file.get(file.len() - length..))
+        .ok_or("it is too short for a Puffin file")?;
+    if [file, footer].iter().any(|part| !part.starts_with(MAGIC)) || !file.ends_with(MAGIC) {
+        return Err("it is not a Puffin file".to_owned());
+    }
+    // The first flag: the payload is compressed.
+    if footer[footer.len() - 8] & 1 != 0 {
+        return Err("its footer is compressed, which is not read".to_owned());
+    }
+    let payload = &footer[MAGIC.len()..footer.len() - (FOOTER_FRAME_BYTES - MAGIC.len())];
+    let parsed: Footer =
+        serde_json::from_slice(payload).map_err(|error| format!("its footer: {error}"))?;
+    let outside = |place: &Place| {
+        place
+            .offset
+            .checked_add(place.length)
+            .is_none_or(|end| end > file.len() as u64)
+    };
+    match parsed.blobs.iter().any(outside) {
+        true => Err("it has a blob outside of itself".to_owned()),
+        false => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -358,8 +401,38 @@ mod tests {
         file.extend([12, 0, 0, 0, 0, 0, 0, 0]);
         file.extend(b"PFA1");
         assert_eq!(footer_bytes(&file), Some(28));
+        assert_eq!(check_frame(&file), Ok(()));
         assert_eq!(footer_bytes(b"PFA1"), None);
         file[20] = 200;
         assert_eq!(footer_bytes(&file), None);
+    }
+
+    #[test]
+    fn a_file_that_is_cut_or_changed_is_told_from_a_puffin_file() {
+        let file = |payload: &str| {
+            let mut file = b"PFA1....PFA1".to_vec();
+            file.extend(payload.as_bytes());
+            file.extend((payload.len() as u32).to_le_bytes());
+            file.extend([0; 4]);
+            file.extend(b"PFA1");
+            file
+        };
+        let whole = file(r#"{"blobs":[{"type":"t","fields":[1],"offset":4,"length":4}]}"#);
+        assert_eq!(check_frame(&whole), Ok(()));
+        for length in 0..whole.len() {
+            assert!(check_frame(&whole[..length]).is_err(), "{length}");
+        }
+        for blob in [
+            r#"{"offset":4,"length":400}"#,
+            r#"{"offset":18446744073709551615,"length":4}"#,
+            r#"{"offset":-1,"length":4}"#,
+        ] {
+            assert!(check_frame(&file(&format!("{{\"blobs\":[{blob}]}}"))).is_err());
+        }
+        assert!(check_frame(&file("[")).is_err());
+        let mut packed = whole.clone();
+        let flags = packed.len() - 8;
+        packed[flags] = 1;
+        assert!(check_frame(&packed).is_err());
     }
 }

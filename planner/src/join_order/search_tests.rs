@@ -158,11 +158,12 @@ fn dynamic_programming_finds_the_cheapest_of_all_trees() {
 
 #[test]
 fn twelve_tables_are_within_the_bound_and_twenty_are_ordered_greedily() {
-    let all = |graph: &Rows| RelationSet::below(graph.relations());
+    // Where dynamic programming is within its bound a larger one changes nothing.
     let twelve = star(12);
-    let tree = cheapest(&twelve, MOST_PAIRS).expect("an order");
-    let least = twelve.least(all(&twelve), &mut HashMap::new());
-    assert!((tree.joined.cost - least).abs() <= least * 1e-9);
+    let within = cheapest(&twelve, MOST_PAIRS).expect("an order");
+    let unbounded = cheapest(&twelve, usize::MAX).expect("an order");
+    assert_eq!(within, unbounded);
+    assert!(within.joined.cost <= cheapest(&twelve, 0).expect("an order").joined.cost);
     for relations in [20, 40, 64] {
         let tree = cheapest(&star(relations), MOST_PAIRS).expect("an order");
         assert_eq!(leaves(&tree), relations);
