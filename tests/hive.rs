@@ -11,7 +11,8 @@ async fn a_catalog_in_a_hive_metastore() {
     let warehouse = format!("file://{}/hive", cluster.dir().display());
     client
         .query(&format!(
-            "CREATE CATALOG h PROPERTIES ('type' = 'hive', 'uri' = '{}', 'warehouse' = '{warehouse}')",
+            "CREATE CATALOG h PROPERTIES ('type' = 'hive', 'uri' = '{}', 'warehouse' = '{warehouse}', \
+             'engine.hive.lock-enabled' = 'false')",
             metastore.url.replace("http://", "thrift://")
         ))
         .await;
@@ -41,7 +42,7 @@ async fn a_catalog_in_a_hive_metastore() {
         [["copy"], ["t"]]
     );
 
-    // Writers that meet at Hive's lock, each after the other.
+    // The fixture's lock tables are too few for Hive's lock: the server's own check keeps writers apart.
     let writers = (0..3).map(|writer| {
         let cluster = &cluster;
         async move {
