@@ -23,6 +23,13 @@ pub struct ScanReport {
     /// Data files of the snapshot. Files of skipped manifests count as skipped, from the counts in
     /// the manifest list.
     pub files: Counts,
+    /// Of the data files that remained, those that were not read because their metadata answered for them.
+    #[serde(default)]
+    pub files_answered: u64,
+    /// Data files that were opened, a part of one that a task has to itself counted for one. Fewer than remained, where
+    /// the query learnt on its way that some cannot matter.
+    #[serde(default)]
+    pub files_opened: u64,
     /// Delete files of the snapshot, each deletion vector counted for one. Those that apply to no file that remained
     /// were skipped.
     #[serde(default)]
@@ -30,9 +37,9 @@ pub struct ScanReport {
     /// Data files that remained after pruning by metadata (`files.kept`, under the name that the
     /// log's readers know).
     pub result_data_files: u64,
-    /// Sum of the sizes of the data files and delete files that remained, in bytes.
+    /// Sum of the sizes of the data files and delete files that remained to be read, in bytes.
     pub data_in_bytes: u64,
-    /// Rows of the files that remained, by metadata: less those that are deleted, as far as metadata tells.
+    /// Rows of the files that remained to be read, by metadata: less those that are deleted, as far as metadata tells.
     pub rows_in_files: u64,
     /// Rows that were left out because they are deleted.
     #[serde(default)]

@@ -1,5 +1,5 @@
 use crate::error::ClusterError;
-use crate::routing::file_scan;
+use crate::routing::{file_scan, is_answer};
 use async_trait::async_trait;
 use datafusion::common::internal_err;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -269,6 +269,7 @@ fn belongs_on_worker(head: &Arc<dyn ExecutionPlan>) -> Result<bool> {
 /// Leaves that can be sent to another process: files and rows, not the live state of this one.
 fn is_portable_leaf(node: &Arc<dyn ExecutionPlan>) -> bool {
     node.is::<DataSourceExec>()
+        || is_answer(node)
         || node.is::<DistributedLeafExec>()
         || node.is::<EmptyExec>()
         || node.is::<PlaceholderRowExec>()

@@ -27,7 +27,7 @@ pub fn estimate(plan: &Arc<dyn ExecutionPlan>) -> Vec<TableEstimate> {
         .into_iter()
         .map(|scan| TableEstimate {
             files_total: scan.report.files.total,
-            files: scan.report.files.kept,
+            files: scan.report.files.kept - scan.report.files_answered,
             rows: scan.report.rows_in_files,
             bytes: scan.report.data_in_bytes,
             table: scan.table,

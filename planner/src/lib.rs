@@ -23,8 +23,10 @@ mod formats;
 mod join_order;
 mod margin_pool;
 mod memory;
+mod metadata_answers;
 mod metadata_tables;
 mod optimize;
+mod ordered_files;
 mod progress;
 mod proven_filters;
 mod provider;
@@ -41,6 +43,7 @@ mod query_tests;
 
 pub use error::PlannerError;
 pub use estimate::{TableEstimate, estimate};
+pub use formats::write_default;
 pub use join_order::with_ordered_joins;
 pub use margin_pool::MarginPool;
 pub use memory::{QueryMemoryPool, query_runtime};

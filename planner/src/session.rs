@@ -7,6 +7,9 @@ use datafusion::config::Dialect;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_optimizer::pushdown_sort::PushdownSort;
 use datafusion::prelude::SessionConfig;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -14,6 +17,8 @@ use uuid::Uuid;
 use crate::comparisons::{AlikeLists, AlikeOperators, Comparisons, EqualZeros};
 use crate::join_order::JoinOrderPlanner;
 use crate::memory::query_runtime;
+use crate::metadata_answers::MetadataAnswers;
+use crate::ordered_files::OrderedFiles;
 use crate::progress::QueryProgress;
 use crate::proven_filters::ProvenFilters;
 use crate::provider::QueryCatalogs;
@@ -138,9 +143,7 @@ pub fn session_builder(
         .with_catalog_list(catalogs)
         .with_default_features()
         .with_analyzer_rule(Arc::new(SingleRowSubqueries))
-        .with_physical_optimizer_rule(Arc::new(WindowConstants))
-        .with_physical_optimizer_rule(Arc::new(ProvenFilters))
-        .with_physical_optimizer_rule(Arc::new(YieldingJoins));
+        .with_physical_optimizer_rules(physical_rules());
     if o.join_reorder {
         builder = builder.with_query_planner(Arc::new(JoinOrderPlanner));
     }
@@ -156,6 +159,21 @@ pub fn session_builder(
     planners.extend(crate::functions::expr_planners());
     planners.push(Arc::new(AlikeOperators));
     Ok(builder)
+}
+
+/// DataFusion's rules, what answers without reading before them, and what makes plans run well after them.
+fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    let after_sorts = rules
+        .iter()
+        .position(|rule| rule.name() == PushdownSort::new().name())
+        .map_or(rules.len(), |place| place + 1);
+    rules.insert(after_sorts, Arc::new(OrderedFiles));
+    rules.insert(0, Arc::new(MetadataAnswers));
+    rules.push(Arc::new(WindowConstants));
+    rules.push(Arc::new(ProvenFilters));
+    rules.push(Arc::new(YieldingJoins));
+    rules
 }
 
 /// DataFusion's rules, and what compares otherwise than they would.

@@ -11,11 +11,12 @@ use datafusion::common::{ColumnStatistics, Statistics};
 use datafusion::functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
 use datafusion::logical_expr::Accumulator;
 use datafusion::scalar::ScalarValue;
+use iceberg::spec::DataFileFormat;
 use tarn_catalog::DecodedManifest;
 
 use crate::deletes::Applied;
 use crate::distinct_values::DistinctValues;
-use crate::prune::{ColumnBounds, TableLayout, column_bounds};
+use crate::prune::{ColumnBounds, TableColumn, TableLayout, column_bounds};
 
 /// A column of variable width takes about this many times its compressed size in memory.
 const DECODED_TO_COMPRESSED: u64 = 3;
@@ -80,11 +81,8 @@ pub(crate) fn scan_statistics(
         }
         let mut merged = MergedColumn::new(&column.arrow);
         for files in kept {
-            merged.add(
-                &column_bounds(&files.manifest, column),
-                files,
-                column.field_id,
-            );
+            let bounds = column_bounds(&files.manifest, column);
+            merged.add(&bounds, files, column);
         }
         let known = distinct.get(column.field_id).map(|known| known.distinct);
         statistics.column_statistics[index] = merged.finish(&column.arrow, rows, known);
@@ -122,7 +120,8 @@ pub(crate) fn file_statistics(
                 .ok()
                 .filter(|value| !value.is_null())
                 .map_or(Precision::Absent, |value| {
-                    precision(value, data_type, bounds.exact)
+                    let exact = bounds.exact || has_exact_bounds(data_type, file.file_format());
+                    precision(value, exact)
                 })
         };
         let nulls = bounds.null_counts.as_primitive::<UInt64Type>();
@@ -139,19 +138,25 @@ pub(crate) fn file_statistics(
     statistics
 }
 
-/// Writers may cut strings and binary short, and floats have values that bounds leave out; all others are exact, and so
-/// is what comes from partition values.
-fn precision(value: ScalarValue, data_type: &DataType, exact: bool) -> Precision<ScalarValue> {
+/// Whether bounds of files of that format are values of the column. Writers may cut strings and binary short, and floats
+/// have values that bounds leave out. ORC knows the millisecond of a timestamp, and what is in the manifest is an end of it.
+pub(crate) fn has_exact_bounds(data_type: &DataType, format: DataFileFormat) -> bool {
     match data_type {
-        _ if exact => Precision::Exact(value),
         DataType::Boolean
         | DataType::Int32
         | DataType::Int64
         | DataType::Date32
         | DataType::Time64(_)
-        | DataType::Timestamp(..)
-        | DataType::Decimal128(..) => Precision::Exact(value),
-        _ => Precision::Inexact(value),
+        | DataType::Decimal128(..) => true,
+        DataType::Timestamp(..) => format != DataFileFormat::Orc,
+        _ => false,
+    }
+}
+
+fn precision(value: ScalarValue, exact: bool) -> Precision<ScalarValue> {
+    match exact {
+        true => Precision::Exact(value),
+        false => Precision::Inexact(value),
     }
 }
 
@@ -178,12 +183,16 @@ impl MergedColumn {
         }
     }
 
-    fn add(&mut self, bounds: &ColumnBounds, files: &KeptFiles, field_id: i32) {
+    fn add(&mut self, bounds: &ColumnBounds, files: &KeptFiles, column: &TableColumn) {
         let nulls = bounds.null_counts.as_primitive::<UInt64Type>();
-        self.exact &= bounds.exact;
         for i in files.indices() {
             let file = files.manifest.entries[i].data_file();
-            self.compressed_bytes += file.column_sizes().get(&field_id).copied().unwrap_or(0);
+            self.exact &= bounds.exact || has_exact_bounds(&column.arrow, file.file_format());
+            self.compressed_bytes += file
+                .column_sizes()
+                .get(&column.field_id)
+                .copied()
+                .unwrap_or(0);
             if nulls.is_valid(i) {
                 self.nulls += nulls.value(i);
             } else {
@@ -219,8 +228,8 @@ impl MergedColumn {
             ),
             None => Precision::Absent,
         };
-        let mut min_value = value(self.min, data_type, self.exact);
-        let mut max_value = value(self.max, data_type, self.exact);
+        let mut min_value = value(self.min, self.exact);
+        let mut max_value = value(self.max, self.exact);
         if is_whole_range(&min_value, &max_value) {
             (min_value, max_value) = (Precision::Absent, Precision::Absent);
         }
@@ -273,13 +282,9 @@ fn merge<A: Accumulator>(mut accumulator: A, bounds: &ArrayRef, keep: &BooleanAr
     Some(accumulator)
 }
 
-fn value<A: Accumulator>(
-    accumulator: Option<A>,
-    data_type: &DataType,
-    exact: bool,
-) -> Precision<ScalarValue> {
+fn value<A: Accumulator>(accumulator: Option<A>, exact: bool) -> Precision<ScalarValue> {
     match accumulator.map(|mut a| a.evaluate()) {
-        Some(Ok(value)) if !value.is_null() => precision(value, data_type, exact),
+        Some(Ok(value)) if !value.is_null() => precision(value, exact),
         _ => Precision::Absent,
     }
 }

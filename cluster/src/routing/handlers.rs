@@ -7,7 +7,8 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion_distributed::{
     DesiredTaskCountEvent, DesiredTaskCountEventResponse, DesiredTaskCountHandler,
     DistributedLeafExec, RouteTasksEvent, RouteTasksEventResponse, RouteTasksHandler,
@@ -138,6 +139,30 @@ pub(crate) fn file_scan(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig
         .downcast_ref::<FileScanConfig>()
 }
 
+/// Whether the leaf gives rows that metadata had, in place of a part of a scan's files (tarn_planner's
+/// `MetadataAnswerExec`).
+pub(crate) fn is_answer(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.name() == "MetadataAnswerExec"
+}
+
+/// The leaf for so many tasks: its rows are there once, so one task has them.
+fn in_first_task(leaf: &Arc<dyn ExecutionPlan>, tasks: usize) -> Result<Arc<dyn ExecutionPlan>> {
+    if tasks <= 1 {
+        return Ok(Arc::clone(leaf));
+    }
+    let partitions = leaf.output_partitioning().partition_count();
+    let nothing: Arc<dyn ExecutionPlan> =
+        Arc::new(EmptyExec::new(leaf.schema()).with_partitions(partitions));
+    let variants = (0..tasks).map(|task| match task {
+        0 => Arc::clone(leaf),
+        _ => Arc::clone(&nothing),
+    });
+    Ok(Arc::new(DistributedLeafExec::try_new(
+        Arc::clone(leaf),
+        variants,
+    )?))
+}
+
 /// Whether the scan's groups mean something (an order, a bucket), so that files may not change groups.
 fn keeps_groups(scan: &FileScanConfig) -> bool {
     scan.partitioned_by_file_group || scan.preserve_order || !scan.output_ordering.is_empty()
@@ -166,6 +191,9 @@ impl DesiredTaskCountHandler for ScanRouting {
         &self,
         event: DesiredTaskCountEvent<'_>,
     ) -> Option<Result<DesiredTaskCountEventResponse>> {
+        if is_answer(event.plan) {
+            return Some(Ok(DesiredTaskCountEventResponse::desired(1)));
+        }
         let scan = file_scan(event.plan)?;
         let bytes: u64 = scan
             .file_groups
@@ -183,6 +211,11 @@ impl DesiredTaskCountHandler for ScanRouting {
 
 impl ScaleUpLeafNodeHandler for ScanRouting {
     fn handle(&self, event: ScaleUpLeafNodeEvent) -> Option<Result<ScaleUpLeafNodeEventResponse>> {
+        if is_answer(event.plan) {
+            return Some(
+                in_first_task(event.plan, event.task_count).map(ScaleUpLeafNodeEventResponse::new),
+            );
+        }
         let scan = file_scan(event.plan)?;
         let partitions = event.session_config.target_partitions();
         Some(

@@ -20,4 +20,4 @@ pub use handlers::{RoutingSettings, ScanRouting};
 pub use pieces::{Piece, split_files};
 pub use placement::{Placement, home_of, place};
 
-pub(crate) use handlers::file_scan;
+pub(crate) use handlers::{file_scan, is_answer};

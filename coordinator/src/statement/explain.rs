@@ -210,6 +210,12 @@ pub(super) fn scan_lines(report: &ScanReport) -> Vec<String> {
             bytes(report.data_in_bytes)
         ),
     ];
+    if report.files_answered > 0 {
+        lines.push(format!(
+            "  answered    {} files from metadata",
+            report.files_answered
+        ));
+    }
     if report.delete_files.total > 0 {
         let mut line = format!("  deletes     {}", counted(report.delete_files));
         if report.rows_deleted > 0 {
@@ -228,9 +234,10 @@ pub(super) fn scan_lines(report: &ScanReport) -> Vec<String> {
     }
     if report.rows_read > 0 || report.bytes_read > 0 {
         lines.push(format!(
-            "  read        {} rows, {}",
+            "  read        {} rows, {}, {} files opened",
             report.rows_read,
-            bytes(report.bytes_read)
+            bytes(report.bytes_read),
+            report.files_opened
         ));
     }
     if !report.filter.is_empty() {
@@ -294,7 +301,7 @@ async fn estimated(context: &StatementContext, query: &Query) -> Result<RowSet> 
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for scan in scans {
         let numbers = [
-            scan.files.kept,
+            scan.files.kept.saturating_sub(scan.files_answered),
             scan.files.total,
             scan.rows_in_files,
             scan.data_in_bytes,

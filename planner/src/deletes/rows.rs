@@ -20,7 +20,7 @@ use iceberg::spec::DataFileFormat;
 use crate::formats::{self, FileFormat, RowsRequest};
 use crate::scan::{
     ColumnAdapterFactory, FileConstants, ReadSource, ReaderFactory, ScannedFile, TableColumns,
-    wanted_field,
+    caught_future, caught_stream, wanted_field,
 };
 
 /// Rows of a batch while a file is read for its deletes or keys.
@@ -85,6 +85,7 @@ async fn parquet_rows(
     let url = ObjectStoreUrl::parse(source.store_url())?;
     let factory = ReaderFactory {
         source: Arc::new(source.with_columns(Arc::clone(columns))),
+        counts_files: false,
     };
     // Its metrics are its own: what counts for the query, the bytes, is counted by the read source.
     let parquet = ParquetSource::new(TableSchema::new(Arc::clone(columns.arrow()), vec![]))
@@ -99,8 +100,10 @@ async fn parquet_rows(
         })))
         .build();
     let morselizer = parquet.create_morselizer(store, &config, 0)?;
-    let streams = open(morselizer.plan_file(file)?).await?;
-    Ok(futures::stream::iter(streams).flatten().boxed())
+    let streams = caught_future(async { open(morselizer.plan_file(file)?).await }).await?;
+    Ok(caught_stream(
+        futures::stream::iter(streams).flatten().boxed(),
+    ))
 }
 
 /// Does the planning that DataFusion's file stream does, for one file.

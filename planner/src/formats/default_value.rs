@@ -31,6 +31,16 @@ pub(crate) fn missing_value(
     }
 }
 
+/// The value that an INSERT gives a column which it leaves out, in the type of the table's Arrow schema: the column's
+/// write default, or null. `None` if the default cannot be written.
+pub fn write_default(field: &NestedField, target: &DataType) -> Option<ScalarValue> {
+    match &field.write_default {
+        Some(Literal::Primitive(literal)) => primitive(literal, target),
+        Some(_) => None,
+        None => ScalarValue::try_from(target).ok(),
+    }
+}
+
 fn primitive(literal: &PrimitiveLiteral, target: &DataType) -> Option<ScalarValue> {
     use PrimitiveLiteral as L;
     use ScalarValue as S;
@@ -52,6 +62,8 @@ fn primitive(literal: &PrimitiveLiteral, target: &DataType) -> Option<ScalarValu
         (L::Double(v), DataType::Float64) => S::Float64(Some(v.0)),
         (L::String(v), DataType::Utf8) => S::Utf8(Some(v.clone())),
         (L::String(v), DataType::Utf8View) => S::Utf8View(Some(v.clone())),
+        (L::String(v), DataType::LargeUtf8) => S::LargeUtf8(Some(v.clone())),
+        (L::Binary(v), DataType::LargeBinary) => S::LargeBinary(Some(v.clone())),
         (L::Binary(v), DataType::Binary) => S::Binary(Some(v.clone())),
         (L::Binary(v), DataType::BinaryView) => S::BinaryView(Some(v.clone())),
         (L::Binary(v), DataType::FixedSizeBinary(width))

@@ -29,10 +29,10 @@ use crate::scan::{ScanStores, TableColumns, with_row_lineage};
 pub struct IcebergTable {
     pinned: PinnedTable,
     manifests: Arc<Vec<ManifestFile>>,
-    layout: TableLayout,
+    layout: Arc<TableLayout>,
     columns: Arc<TableColumns>,
     stores: Arc<ScanStores>,
-    distinct: DistinctValues,
+    distinct: Arc<DistinctValues>,
     planned: Mutex<Vec<ScanReport>>,
 }
 
@@ -58,8 +58,8 @@ impl IcebergTable {
         let distinct = DistinctValues::of(&pinned).await;
         Ok(Self {
             manifests,
-            distinct,
-            layout,
+            distinct: Arc::new(distinct),
+            layout: Arc::new(layout),
             columns: Arc::new(columns),
             stores,
             planned: Mutex::default(),
@@ -99,12 +99,12 @@ impl IcebergTable {
         Ok(statistics)
     }
 
-    pub(super) fn layout(&self) -> &TableLayout {
+    pub(super) fn layout(&self) -> &Arc<TableLayout> {
         &self.layout
     }
 
     /// Distinct values of columns, by the table's statistics files.
-    pub(super) fn distinct(&self) -> &DistinctValues {
+    pub(super) fn distinct(&self) -> &Arc<DistinctValues> {
         &self.distinct
     }
 

@@ -14,7 +14,7 @@ use datafusion::common::Statistics;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::config::TableParquetOptions;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::physical_plan::{FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
@@ -31,12 +31,13 @@ use super::iceberg_table::IcebergTable;
 use super::scan_deletes::ScanDeletes;
 use crate::error::catalog_error;
 use crate::formats::FileFormat;
+use crate::metadata_answers::{FilePlace, ScanFacts};
 use crate::progress::QueryProgress;
 use crate::prune::{
     ColumnBounds, PartitionColumn, PruneFilter, TableLayout, column_bounds, identity_columns,
     partition_constant, prune_manifests, unqualified,
 };
-use crate::scan::{FileConstants, IcebergSource, ScanTable, data_file, inherited};
+use crate::scan::{FileConstants, IcebergSource, ScanTable, data_file, group_by_size, inherited};
 use crate::statistics::{KeptFiles, file_statistics, scan_statistics};
 
 /// Manifests that one scan reads at the same time.
@@ -111,7 +112,13 @@ impl ScanPlan<'_> {
             Arc::new(scan_table),
             Arc::clone(stores),
             state.config().get_extension::<QueryProgress>(),
-        );
+        )
+        .with_facts(ScanFacts {
+            kept,
+            layout: Arc::clone(layout),
+            distinct: Arc::clone(self.table.distinct()),
+            columns: needed,
+        });
         let config = FileScanConfigBuilder::new(url, Arc::new(source))
             .with_file_groups(group_by_size(files, state.config().target_partitions()))
             .with_statistics(statistics)
@@ -232,7 +239,7 @@ impl ScanPlan<'_> {
         let with_statistics = count * layout.columns().len() <= MAX_FILE_STATISTICS;
         let mut constants = PartitionConstants::default();
         let mut files = Vec::with_capacity(count);
-        for kept in kept {
+        for (of_manifest, kept) in kept.iter().enumerate() {
             let manifest = &kept.manifest;
             let bounds: Vec<(usize, Arc<ColumnBounds>)> = match with_statistics {
                 true => columns
@@ -246,7 +253,11 @@ impl ScanPlan<'_> {
                 let data = manifest.entries[index].data_file();
                 let format = self.format(data)?;
                 let path = location_to_path(data.file_path()).map_err(catalog_error)?;
-                let mut file = data_file(path, data.file_size_in_bytes());
+                let place = FilePlace {
+                    manifest: of_manifest,
+                    entry: index,
+                };
+                let mut file = data_file(path, data.file_size_in_bytes()).with_extension(place);
                 if let Some(format) = format {
                     file = file.with_extension(format);
                 }
@@ -372,22 +383,6 @@ fn filter_text(filters: &[Expr]) -> String {
         })
         .collect();
     texts.join(" AND ")
-}
-
-/// Spreads files over partitions of about equal size, in order.
-fn group_by_size(files: Vec<PartitionedFile>, partitions: usize) -> Vec<FileGroup> {
-    let partitions = partitions.clamp(1, files.len().max(1));
-    let mut groups: Vec<(u64, Vec<PartitionedFile>)> = vec![(0, vec![]); partitions];
-    for file in files {
-        if let Some((bytes, group)) = groups.iter_mut().min_by_key(|(bytes, _)| *bytes) {
-            *bytes += file.object_meta.size;
-            group.push(file);
-        }
-    }
-    groups
-        .into_iter()
-        .map(|(_, files)| FileGroup::new(files))
-        .collect()
 }
 
 /// The constants of files, one set for all files of a partition.

@@ -30,5 +30,5 @@ pub(crate) use column_bounds::{ColumnBounds, column_bounds};
 pub(crate) use exact::{identity_columns, is_evaluated_by_partition, partition_constant};
 pub(crate) use filter::{PruneFilter, unqualified};
 pub(crate) use manifests::prune_manifests;
-pub(crate) use partition_layout::{PartitionColumn, TableLayout};
+pub(crate) use partition_layout::{PartitionColumn, TableColumn, TableLayout};
 pub(crate) use values::scalar;

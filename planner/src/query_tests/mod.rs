@@ -2,6 +2,7 @@
 
 mod answers;
 mod codec;
+mod damaged_files;
 mod defaults;
 mod deletes;
 mod deleting;
@@ -10,8 +11,10 @@ mod evolution;
 mod formats;
 mod join_order;
 pub(crate) mod lake;
+mod metadata_answers;
 mod pruning;
 mod row_lineage;
 mod same_names;
 mod statistics_files;
+mod top_rows;
 pub(crate) mod versions;

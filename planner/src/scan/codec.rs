@@ -41,6 +41,7 @@ use super::stores::ScanStores;
 use crate::deletes::FileDeletes;
 use crate::error::PlannerError;
 use crate::formats::FileFormat;
+use crate::metadata_answers::{decode_answer, encode_answer};
 use crate::progress::QueryProgress;
 
 /// Carries [`IcebergTable`](crate::IcebergTable) scans between coordinator and workers.
@@ -130,6 +131,9 @@ pub(super) fn codec_error(reason: impl ToString) -> DataFusionError {
 
 impl PhysicalExtensionCodec for ScanCodec {
     fn try_encode(&self, node: Arc<dyn ExecutionPlan>, buf: &mut Vec<u8>) -> Result<()> {
+        if encode_answer(&node, buf)? {
+            return Ok(());
+        }
         let config = node
             .downcast_ref::<DataSourceExec>()
             .and_then(|exec| exec.data_source().downcast_ref());
@@ -193,6 +197,9 @@ impl PhysicalExtensionCodec for ScanCodec {
         _inputs: &[Arc<dyn ExecutionPlan>],
         ctx: &TaskContext,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if let Some(answer) = decode_answer(buf)? {
+            return Ok(answer);
+        }
         let message = ScanMessage::decode(buf).map_err(codec_error)?;
         if message.magic != MAGIC {
             return Err(codec_error("the message is not an Iceberg scan"));

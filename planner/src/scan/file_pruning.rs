@@ -3,16 +3,21 @@
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
+use datafusion::common::stats::Precision;
+use datafusion::common::{ColumnStatistics, Statistics};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::ParquetFileMetrics;
 use datafusion::datasource::physical_plan::parquet::{
     ParquetAccessPlan, RowGroupAccessPlanFilter, apply_file_schema_type_coercions,
 };
 use datafusion::error::Result;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, PhysicalExprSimplifier};
 use datafusion::physical_expr_adapter::PhysicalExprAdapterFactory;
+use datafusion::physical_expr_common::physical_expr::is_dynamic_physical_expr;
 use datafusion::physical_optimizer::pruning::{FilePruner, PruningPredicate};
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet};
+use datafusion::scalar::ScalarValue;
 use parquet::arrow::parquet_to_arrow_schema;
 use parquet::basic::Type;
 use parquet::file::metadata::ParquetMetaData;
@@ -35,8 +40,15 @@ impl FilePruning {
         let Some(predicate) = &self.predicate else {
             return Ok(false);
         };
-        let pruner =
-            FilePruner::try_new(Arc::clone(predicate), &self.schema, file, Count::default());
+        let Some(bounded) = self.with_bounds(predicate, file) else {
+            return Ok(false);
+        };
+        let pruner = FilePruner::try_new(
+            Arc::clone(predicate),
+            &self.schema,
+            &bounded,
+            Count::default(),
+        );
         let out = match pruner {
             Some(mut pruner) => pruner.should_prune()?,
             None => false,
@@ -51,6 +63,42 @@ impl FilePruning {
             .add_pruned(1);
         }
         Ok(out)
+    }
+
+    /// Whether the predicate has learnt anything since the files were planned.
+    pub(crate) fn learns(&self) -> bool {
+        self.predicate
+            .as_ref()
+            .is_some_and(is_dynamic_physical_expr)
+    }
+
+    /// The file with bounds of the predicate's columns as exact statistics, which alone are looked at. A text that was cut
+    /// short is still a bound.
+    fn with_bounds(
+        &self,
+        predicate: &Arc<dyn PhysicalExpr>,
+        file: &PartitionedFile,
+    ) -> Option<PartitionedFile> {
+        let known = file.statistics.as_ref()?;
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        statistics.num_rows = known.num_rows;
+        let exact = |value: &Precision<ScalarValue>| match value.get_value() {
+            Some(value) => Precision::Exact(value.clone()),
+            None => Precision::Absent,
+        };
+        for column in collect_columns(predicate) {
+            let index = self.schema.index_of(column.name()).ok()?;
+            let known = known.column_statistics.get(index)?;
+            statistics.column_statistics[index] = ColumnStatistics {
+                null_count: known.null_count,
+                min_value: exact(&known.min_value),
+                max_value: exact(&known.max_value),
+                ..ColumnStatistics::new_unknown()
+            };
+        }
+        let mut bounded = PartitionedFile::new_from_meta(file.object_meta.clone());
+        bounded.statistics = Some(Arc::new(statistics));
+        Some(bounded)
     }
 
     /// Clears the place of row groups whose statistics show that none of their rows can match.

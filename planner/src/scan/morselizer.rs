@@ -19,6 +19,7 @@ use super::column_adapter::{ColumnAdapterFactory, FileConstants};
 use super::file_columns::TableColumns;
 use super::file_pruning::FilePruning;
 use super::other_formats::OtherFormats;
+use super::panics::{caught, caught_future, caught_stream};
 use super::runtime_filters::RuntimeFilters;
 use super::scan_table::ScanTable;
 use crate::deletes::{DeleteLoader, FileDeletes};
@@ -65,13 +66,28 @@ impl Morselizer for IcebergMorselizer {
                     file,
                     with_deletes: Arc::clone(&self.with_deletes),
                 }))
-            } else if let Some(constants) = file.extensions.get::<FileConstants>() {
-                (self.with_deletes.make)(Some(constants.clone()), false)?.plan_file(file)
+            } else if self.with_deletes.pruning.learns() {
+                Ok(Box::new(LearningPlanner {
+                    file: file.clone(),
+                    inner: self.plan_parquet(file)?,
+                    with_deletes: Arc::clone(&self.with_deletes),
+                }))
             } else {
-                self.plain.plan_file(file)
+                self.plan_parquet(file)
             };
         let inner = planner.map_err(|error| split.name_file(error))?;
         Ok(Box::new(SplitPlanner { inner, split }))
+    }
+}
+
+impl IcebergMorselizer {
+    fn plan_parquet(&self, file: PartitionedFile) -> Result<Box<dyn MorselPlanner>> {
+        match file.extensions.get::<FileConstants>() {
+            Some(constants) => {
+                (self.with_deletes.make)(Some(constants.clone()), false)?.plan_file(file)
+            }
+            None => self.plain.plan_file(file),
+        }
     }
 }
 
@@ -138,6 +154,30 @@ impl MorselPlanner for DeletesPlanner {
             Ok(planner.unwrap_or_else(|| Box::new(NothingLeft) as Box<dyn MorselPlanner>))
         };
         Ok(Some(MorselPlan::new().with_pending_planner(open)))
+    }
+}
+
+/// Opens a file, unless what the query has learnt by now rules it out. The Parquet source looks too, at exact statistics.
+struct LearningPlanner {
+    file: PartitionedFile,
+    inner: Box<dyn MorselPlanner>,
+    with_deletes: Arc<WithDeletes>,
+}
+
+impl fmt::Debug for LearningPlanner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LearningPlanner")
+            .field("inner", &self.inner)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MorselPlanner for LearningPlanner {
+    fn plan(self: Box<Self>) -> Result<Option<MorselPlan>> {
+        match self.with_deletes.pruning.rules_out(&self.file)? {
+            true => Ok(None),
+            false => self.inner.plan(),
+        }
     }
 }
 
@@ -219,7 +259,8 @@ impl SplitPlanner {
 impl MorselPlanner for SplitPlanner {
     fn plan(self: Box<Self>) -> Result<Option<MorselPlan>> {
         let Self { inner, split } = *self;
-        let Some(mut plan) = inner.plan().map_err(|error| split.name_file(error))? else {
+        let planned = caught(|| inner.plan());
+        let Some(mut plan) = planned.map_err(|error| split.name_file(error))? else {
             return Ok(None);
         };
         let morsels = plan
@@ -242,7 +283,7 @@ impl MorselPlanner for SplitPlanner {
             .with_planners(planners);
         if let Some(pending) = plan.take_pending_planner() {
             wrapped.set_pending_planner(async move {
-                match pending.await {
+                match caught_future(pending).await {
                     Ok(planner) => Ok(SplitPlanner::wrap(planner, &split)),
                     Err(error) => Err(split.name_file(error)),
                 }
@@ -262,8 +303,7 @@ impl Morsel for SplitMorsel {
     fn into_stream(self: Box<Self>) -> BoxStream<'static, Result<RecordBatch>> {
         let Self { inner, split } = *self;
         let runtime_filters = split.runtime_filters.clone();
-        let rows = inner
-            .into_stream()
+        let rows = caught_stream(inner.into_stream())
             .map(move |batch| match batch {
                 Ok(batch) => {
                     if let Some(progress) = &split.progress {

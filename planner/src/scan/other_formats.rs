@@ -70,6 +70,7 @@ impl OtherFormats {
             },
             steps: Steps::new(&self.projection, self.predicate.as_ref(), Arc::new(schema))?,
             with_deletes: Arc::clone(&self.with_deletes),
+            source: Arc::clone(&self.source),
             file,
         };
         Ok(Box::new(rows))
@@ -157,6 +158,7 @@ struct FileRead {
     request: RowsRequest,
     steps: Steps,
     with_deletes: Arc<WithDeletes>,
+    source: Arc<ReadSource>,
     file: PartitionedFile,
 }
 
@@ -195,6 +197,7 @@ impl MorselPlanner for FileRead {
 impl Morsel for FileRead {
     fn into_stream(self: Box<Self>) -> BoxStream<'static, Result<RecordBatch>> {
         let opened = async move {
+            self.source.count_file();
             let deleted = self.deleted().await?;
             let Self {
                 request,

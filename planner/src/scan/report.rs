@@ -11,6 +11,7 @@ use tarn_audit::{Counts, ScanReport};
 use tarn_catalog::TableName;
 
 use super::source::IcebergSource;
+use crate::metadata_answers::MetadataAnswerExec;
 
 /// One scan of an Iceberg table in a plan.
 #[derive(Debug, Clone)]
@@ -22,14 +23,19 @@ pub struct ScanRef {
     pub file_groups: Vec<FileGroup>,
 }
 
-/// The scans of a plan, in its order; a scan that is spread over tasks is one.
+/// The scans of a plan, in its order; a scan that is spread over tasks is one. A scan that metadata answers for is one
+/// of no file.
 pub fn iceberg_scans(plan: &Arc<dyn ExecutionPlan>) -> Vec<ScanRef> {
     let mut found = Vec::new();
-    visit(plan, &mut |_, config, source| {
+    visit(plan, &mut |_, scan| {
+        let report = scan.report().clone();
         found.push(ScanRef {
-            table: source.table().name.clone(),
-            report: source.table().report.clone(),
-            file_groups: config.file_groups.clone(),
+            table: TableName::new(&report.catalog, &report.database, &report.table),
+            report,
+            file_groups: match scan {
+                Scan::Read(config, _) => config.file_groups.clone(),
+                Scan::Answered(_) => vec![],
+            },
         });
     });
     found
@@ -41,8 +47,8 @@ pub fn iceberg_scans(plan: &Arc<dyn ExecutionPlan>) -> Vec<ScanRef> {
 /// of all tasks.
 pub fn finish_scan_reports(plan: &Arc<dyn ExecutionPlan>) -> Vec<ScanReport> {
     let mut reports = Vec::new();
-    visit(plan, &mut |node, _, source| {
-        let mut report = source.table().report.clone();
+    visit(plan, &mut |node, scan| {
+        let mut report = scan.report().clone();
         if let Some(metrics) = node.metrics() {
             add_metrics(&mut report, &metrics);
         }
@@ -51,11 +57,23 @@ pub fn finish_scan_reports(plan: &Arc<dyn ExecutionPlan>) -> Vec<ScanReport> {
     reports
 }
 
+/// What became of a scan.
+enum Scan<'a> {
+    Read(&'a FileScanConfig, &'a IcebergSource),
+    Answered(&'a ScanReport),
+}
+
+impl Scan<'_> {
+    fn report(&self) -> &ScanReport {
+        match self {
+            Self::Read(_, source) => &source.table().report,
+            Self::Answered(report) => report,
+        }
+    }
+}
+
 /// Calls `f` with the node that has the metrics, and with the scan.
-fn visit(
-    plan: &Arc<dyn ExecutionPlan>,
-    f: &mut impl FnMut(&Arc<dyn ExecutionPlan>, &FileScanConfig, &IcebergSource),
-) {
+fn visit(plan: &Arc<dyn ExecutionPlan>, f: &mut impl FnMut(&Arc<dyn ExecutionPlan>, Scan<'_>)) {
     let leaf = match plan.downcast_ref::<DistributedLeafExec>() {
         Some(distributed) => distributed.original(),
         None => plan,
@@ -65,7 +83,11 @@ fn visit(
         .and_then(|exec| exec.data_source().downcast_ref::<FileScanConfig>())
         && let Some(source) = config.file_source.downcast_ref::<IcebergSource>()
     {
-        f(plan, config, source);
+        f(plan, Scan::Read(config, source));
+    } else if let Some(answer) = leaf.downcast_ref::<MetadataAnswerExec>()
+        && let Some(report) = answer.report()
+    {
+        f(plan, Scan::Answered(report));
     }
     for child in plan.children() {
         visit(child, f);
@@ -81,6 +103,9 @@ fn add_metrics(report: &mut ScanReport, metrics: &MetricsSet) {
             MetricValue::OutputRows(rows) => report.rows_read += rows.value() as u64,
             MetricValue::Count { name, count } if name == "bytes_scanned" => {
                 report.bytes_read += count.value() as u64;
+            }
+            MetricValue::Count { name, count } if name == "data_files_opened" => {
+                report.files_opened += count.value() as u64;
             }
             MetricValue::Count { name, count } if name == "rows_deleted" => {
                 report.rows_deleted += count.value() as u64;

@@ -49,6 +49,16 @@ impl ScanTable {
         }
     }
 
+    /// The same table in another scan.
+    pub(crate) fn with_report(&self, report: ScanReport) -> Self {
+        Self::new(
+            self.name.clone(),
+            self.storage.clone(),
+            Arc::clone(&self.columns),
+            report,
+        )
+    }
+
     /// The table as bytes; one scan is sent to many tasks, and is encoded once for all of them.
     pub(crate) fn encode(&self) -> Result<&[u8], PlannerError> {
         if let Some(encoded) = self.encoded.get() {

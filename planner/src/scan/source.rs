@@ -23,8 +23,10 @@ use datafusion::physical_plan::{DisplayFormatType, SortOrderPushdownResult};
 use datafusion_datasource::file_stream::FileOpener;
 use datafusion_datasource::morsel::Morselizer;
 use object_store::ObjectStore;
+use tarn_audit::ScanReport;
 
 use super::column_adapter::{ColumnAdapterFactory, FileConstants};
+use super::file_order::in_order_of;
 use super::file_pruning::FilePruning;
 use super::morselizer::{IcebergMorselizer, WithDeletes};
 use super::other_formats::OtherFormats;
@@ -33,6 +35,7 @@ use super::runtime_filters::RuntimeFilters;
 use super::scan_table::ScanTable;
 use super::stores::ScanStores;
 use crate::deletes::DeleteLoader;
+use crate::metadata_answers::{FactsCell, ScanFacts};
 use crate::progress::QueryProgress;
 
 /// Rows of a batch as long as nobody has said how many.
@@ -49,6 +52,8 @@ pub(crate) struct IcebergSource {
     order: Option<LexOrdering>,
     /// Rows of a batch; the Parquet source keeps that to itself too.
     batch_size: usize,
+    /// What planning knows of the files; none where the scan is run.
+    facts: Arc<FactsCell>,
 }
 
 impl IcebergSource {
@@ -65,6 +70,26 @@ impl IcebergSource {
             progress,
             order: None,
             batch_size: DEFAULT_BATCH_SIZE,
+            facts: Arc::default(),
+        }
+    }
+
+    pub(crate) fn with_facts(self, facts: ScanFacts) -> Self {
+        Self {
+            facts: Arc::new(FactsCell::new(facts)),
+            ..self
+        }
+    }
+
+    pub(crate) fn take_facts(&self) -> Option<ScanFacts> {
+        self.facts.take()
+    }
+
+    /// The source of a scan that reads other files of the table.
+    pub(crate) fn with_report(&self, report: ScanReport) -> Self {
+        Self {
+            table: Arc::new(self.table.with_report(report)),
+            ..self.clone()
         }
     }
 
@@ -144,6 +169,7 @@ impl FileSource for IcebergSource {
             .clone()
             .with_parquet_file_reader_factory(Arc::new(ReaderFactory {
                 source: Arc::clone(&source),
+                counts_files: true,
             }));
         let loader = DeleteLoader::new(
             self.table.name.to_string(),
@@ -272,6 +298,9 @@ impl FileSource for IcebergSource {
                     report.files.total,
                     report.files.skipped,
                 )?;
+                if report.files_answered > 0 {
+                    write!(f, ", answered={}", report.files_answered)?;
+                }
                 if report.delete_files.total > 0 {
                     let deletes = report.delete_files;
                     write!(f, ", delete_files={}/{}", deletes.kept, deletes.total)?;
@@ -357,7 +386,10 @@ impl FileSource for IcebergSource {
     }
 
     fn reorder_files(&self, files: Vec<PartitionedFile>) -> Vec<PartitionedFile> {
-        self.parquet.reorder_files(files)
+        match &self.order {
+            Some(order) => in_order_of(files, order.first(), self.table_schema().table_schema()),
+            None => files,
+        }
     }
 
     fn try_pushdown_projection(
