@@ -21,3 +21,4 @@ mod query_life;
 mod statistics;
 mod tpch;
 mod trouble;
+mod written_tables;

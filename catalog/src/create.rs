@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use iceberg::spec::{
-    FormatVersion, Schema, SortOrder, TableMetadata, TableMetadataBuilder, Transform,
-    UnboundPartitionField, UnboundPartitionSpec,
+    FormatVersion, PrimitiveType, Schema, SortOrder, TableMetadata, TableMetadataBuilder,
+    Transform, Type, UnboundPartitionField, UnboundPartitionSpec,
 };
 
 use crate::append::{check_properties as check_write_properties, unsupported_partitioning};
@@ -25,7 +25,7 @@ pub struct NewTable {
     pub properties: HashMap<String, String>,
     /// Where its files go; if `None`, a fresh place below the database's location or the warehouse.
     pub location: Option<String>,
-    /// The version of the table format: 1 or 2.
+    /// The version of the table format: 1, 2 or 3.
     pub format_version: u8,
     /// Leave a table of that name as it is.
     pub if_not_exists: bool,
@@ -90,6 +90,7 @@ pub(crate) fn first_metadata(
     };
     let format_version = format_version(table, &spec)?;
     check_columns(&spec.schema).map_err(invalid)?;
+    check_version_of_types(&spec.schema, format_version).map_err(invalid)?;
     let partition = partition_spec(&spec.schema, &spec.partition).map_err(invalid)?;
     for field in partition.fields() {
         if let Some(feature) = unsupported_partitioning(field.transform) {
@@ -128,13 +129,14 @@ fn format_version(table: &TableName, spec: &NewTable) -> Result<FormatVersion> {
             .parse::<u8>()
             .map_err(|_| CatalogError::InvalidTable {
                 table: table.to_string(),
-                reason: format!("'{text}' is not a format version; 1 and 2 are"),
+                reason: format!("'{text}' is not a format version; 1, 2 and 3 are"),
             })?,
         None => spec.format_version,
     };
     match asked {
         1 => Ok(FormatVersion::V1),
         2 => Ok(FormatVersion::V2),
+        3 => Ok(FormatVersion::V3),
         other => Err(CatalogError::Unsupported {
             table: table.clone(),
             feature: format!("version {other} of the Iceberg table format"),
@@ -155,6 +157,29 @@ fn check_columns(schema: &Schema) -> Result<(), String> {
         // Case is folded, since SQL finds columns without regard to it.
         if !seen.insert(field.name.to_lowercase()) {
             return Err(format!("column '{}' is there twice", field.name));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses types that the version of the table does not have.
+fn check_version_of_types(schema: &Schema, version: FormatVersion) -> Result<(), String> {
+    if version >= FormatVersion::V3 {
+        return Ok(());
+    }
+    for id in 1..=schema.highest_field_id() {
+        let Some(field) = schema.field_by_id(id) else {
+            continue;
+        };
+        if matches!(
+            field.field_type.as_ref(),
+            Type::Primitive(PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs)
+        ) {
+            return Err(format!(
+                "column '{}' is of type {}, which tables of format version 3 have; set the property 'format-version' to 3",
+                schema.name_by_field_id(id).unwrap_or(&field.name),
+                field.field_type
+            ));
         }
     }
     Ok(())
@@ -241,7 +266,7 @@ fn partition_spec(
 mod tests {
     use std::sync::Arc;
 
-    use iceberg::spec::{NestedField, PrimitiveType, Type};
+    use iceberg::spec::NestedField;
 
     use super::*;
 
@@ -358,17 +383,30 @@ mod tests {
     }
 
     #[test]
-    fn version_three_is_refused() {
-        let spec = NewTable {
-            format_version: 3,
-            ..NewTable::new("t", schema())
+    fn types_of_version_three_need_it() {
+        let nanoseconds = Schema::builder()
+            .with_fields(vec![Arc::new(NestedField::optional(
+                1,
+                "at",
+                Type::Primitive(PrimitiveType::TimestampNs),
+            ))])
+            .build()
+            .unwrap();
+        let made = |format_version| {
+            let spec = NewTable {
+                format_version,
+                ..NewTable::new("t", nanoseconds.clone())
+            };
+            let name = TableName::new("lake", "db", "t");
+            first_metadata(&name, spec, "file:///wh".to_string())
         };
-        let error = first_metadata(
-            &TableName::new("lake", "db", "t"),
-            spec,
-            "file:///wh".to_string(),
-        )
-        .unwrap_err();
+        assert_eq!(made(3).unwrap().format_version(), FormatVersion::V3);
+        let error = made(2).unwrap_err().to_string();
+        assert!(
+            error.contains("column 'at' is of type timestamp_ns"),
+            "{error}"
+        );
+        let error = made(4).unwrap_err();
         assert!(matches!(error, CatalogError::Unsupported { .. }), "{error}");
     }
 }

@@ -7,12 +7,15 @@
 //! table's bytes are reached, and opens the one store that metadata and data are read and written through.
 
 mod append;
+mod avro_guard;
 mod avro_names;
 mod backend;
 mod catalog;
 mod catalog_kind;
 mod commit_retry;
 mod create;
+#[cfg(test)]
+mod damaged_files;
 mod error;
 mod extension_columns;
 mod hive;

@@ -1,5 +1,6 @@
 //! Decoding of table metadata files, manifest lists and manifests.
 
+use std::borrow::Cow;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
@@ -13,11 +14,12 @@ use iceberg::spec::{
 };
 use serde::Deserialize;
 
+use crate::avro_guard::checked;
 use crate::avro_names::told;
 use crate::error::{CatalogError, Result};
 use crate::manifest::DecodedManifest;
 use crate::name::TableName;
-use crate::newer_types::tell_metadata;
+use crate::newer_types::{restore_metadata, tell_metadata};
 use crate::storage::{MAX_METADATA_FILE_BYTES, root_cause};
 use crate::uuid_partitions;
 
@@ -79,7 +81,14 @@ pub(crate) fn metadata_text(metadata: &TableMetadata) -> Result<(Bytes, &'static
             root_cause(e)
         ))
     };
-    let json = serde_json::to_vec(metadata).map_err(|e| failed(&e))?;
+    let json = match metadata.format_version() {
+        FormatVersion::V1 | FormatVersion::V2 => serde_json::to_vec(metadata),
+        FormatVersion::V3 => serde_json::to_value(metadata).and_then(|mut value| {
+            restore_metadata(&mut value);
+            serde_json::to_vec(&value)
+        }),
+    }
+    .map_err(|e| failed(&e))?;
     let codec = metadata
         .properties()
         .get("write.metadata.compression-codec");
@@ -131,12 +140,23 @@ fn encrypted(table: &TableName) -> CatalogError {
     }
 }
 
+/// An Avro file, unpacked and looked over.
+fn plain<'a>(what: &'static str, file: &str, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+    checked(bytes, MAX_METADATA_FILE_BYTES).map_err(|reason| CatalogError::Corrupt {
+        what,
+        file: file.to_string(),
+        reason,
+    })
+}
+
 /// Parses a manifest list.
 pub(crate) fn parse_manifest_list(
     file: &str,
     bytes: &[u8],
     version: FormatVersion,
 ) -> Result<Vec<ManifestFile>> {
+    let bytes = plain("manifest list", file, bytes)?;
+    let bytes = bytes.as_ref();
     // An upgraded table keeps the lists that were written before.
     let older: &[FormatVersion] = match version {
         FormatVersion::V1 => &[],
@@ -173,7 +193,8 @@ pub(crate) fn parse_all_entries(
     bytes: &[u8],
 ) -> Result<Vec<ManifestEntry>> {
     let file = manifest.manifest_path.as_str();
-    let told = told(bytes);
+    let bytes = plain("manifest", file, bytes)?;
+    let told = told(&bytes);
     let parsed = Manifest::parse_avro(&told.bytes).map_err(|e| corrupt("manifest", file, &e))?;
     let (entries, metadata) = parsed.into_parts();
     let entries = entries.into_iter().map(|entry| {

@@ -11,7 +11,7 @@
 //! Other new types (`geometry`, `geography`) are refused by name, as is a default value that cannot be read: the
 //! crate would leave it out, and rows would be null that are not.
 
-use iceberg::spec::{Literal, NestedField, Type};
+use iceberg::spec::{Literal, NestedField, Schema, StructType, Type};
 use serde_json::Value;
 
 /// A type that the crate was told another one for.
@@ -26,7 +26,8 @@ pub enum NewerType {
 impl NewerType {
     const ALL: [NewerType; 2] = [NewerType::Unknown, NewerType::Variant];
 
-    fn name(self) -> &'static str {
+    /// The name that the specification has for it.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             NewerType::Unknown => "unknown",
             NewerType::Variant => "variant",
@@ -80,6 +81,46 @@ pub(crate) fn tell_metadata(metadata: &mut Value) -> Result<(), String> {
         tell_schema(schema)?;
     }
     Ok(())
+}
+
+/// A column of one of these types, by its full name; inside lists and maps there are none.
+pub(crate) fn newer_type_within(schema: &Schema) -> Option<(String, NewerType)> {
+    fn within(of: &StructType, outer: &str) -> Option<(String, NewerType)> {
+        of.fields().iter().find_map(|field| {
+            let name = format!("{outer}{}", field.name);
+            match (NewerType::of(field), field.field_type.as_ref()) {
+                (Some(newer), _) => Some((name, newer)),
+                (None, Type::Struct(inner)) => within(inner, &format!("{name}.")),
+                _ => None,
+            }
+        })
+    }
+    within(schema.as_struct(), "")
+}
+
+/// Puts the types that the crate was told others for back into the text of table metadata that it wrote.
+pub(crate) fn restore_metadata(metadata: &mut Value) {
+    match metadata {
+        Value::Object(object) => {
+            let doc = object.get("doc").and_then(Value::as_str);
+            let marked = doc.and_then(|doc| {
+                let newer = NewerType::ALL
+                    .into_iter()
+                    .find(|newer| doc.starts_with(&newer.mark()))?;
+                Some((newer, doc[newer.mark().len()..].to_string()))
+            });
+            if let Some((newer, doc)) = marked {
+                object.insert("type".to_string(), newer.name().into());
+                match doc.is_empty() {
+                    true => object.remove("doc"),
+                    false => object.insert("doc".to_string(), doc.into()),
+                };
+            }
+            object.values_mut().for_each(restore_metadata);
+        }
+        Value::Array(values) => values.iter_mut().for_each(restore_metadata),
+        _ => {}
+    }
 }
 
 /// Rewrites one schema.
@@ -213,6 +254,27 @@ mod tests {
         assert_eq!(NewerType::of(field(4)), Some(NewerType::Variant));
         assert_eq!(NewerType::of(field(5)), None);
         assert_eq!(field_comment(field(5)), "a number");
+    }
+
+    #[test]
+    fn types_are_written_back_as_they_were_read() {
+        let schema = json!({"type": "struct", "schema-id": 0, "fields": [
+            {"id": 1, "name": "u", "required": false, "type": "unknown"},
+            {"id": 2, "name": "v", "required": false, "type": "variant", "doc": "any value"},
+            {"id": 3, "name": "s", "required": false, "type":
+                {"type": "struct", "fields": [{"id": 4, "name": "w", "required": false, "type": "variant"}]}},
+            {"id": 5, "name": "n", "required": false, "type": "int", "doc": "a number"},
+        ]});
+        let mut told = json!({"schemas": [schema]});
+        tell_metadata(&mut told).expect("all are known");
+        let parsed: Schema = serde_json::from_value(told["schemas"][0].clone()).expect("a schema");
+        assert_eq!(
+            newer_type_within(&parsed),
+            Some(("u".to_string(), NewerType::Unknown))
+        );
+        let mut written = json!({"schemas": [serde_json::to_value(&parsed).expect("its text")]});
+        restore_metadata(&mut written);
+        assert_eq!(written, json!({"schemas": [schema]}));
     }
 
     #[test]

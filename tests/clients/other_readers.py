@@ -9,6 +9,7 @@ import os
 import sys
 
 import duckdb
+import pyarrow
 from pyiceberg.catalog.sql import SqlCatalog
 
 data_dir, name, order = sys.argv[1:]
@@ -26,11 +27,18 @@ def as_text(rows):
     return [[None if v is None else str(v) for v in row] for row in rows]
 
 
+def without_nanoseconds(column):
+    """Python's times end at microseconds."""
+    of = column.type
+    if pyarrow.types.is_timestamp(of) and of.unit == "ns":
+        return column.cast(pyarrow.timestamp("ns")).cast(pyarrow.string())
+    return column
+
+
 by_pyiceberg = table.scan().to_arrow().sort_by(order)
-by_pyiceberg = as_text(zip(*(c.to_pylist() for c in by_pyiceberg.columns)))
-by_duckdb = as_text(
-    db.execute(f"select * from iceberg_scan('{table.metadata_location}') order by {order}").fetchall()
-)
+by_pyiceberg = as_text(zip(*(without_nanoseconds(c).to_pylist() for c in by_pyiceberg.columns)))
+rows = db.sql(f"select * from iceberg_scan('{table.metadata_location}') order by {order}")
+by_duckdb = as_text(zip(*(without_nanoseconds(c).to_pylist() for c in rows.arrow().read_all().columns)))
 assert by_pyiceberg == by_duckdb, f"PyIceberg\n{by_pyiceberg}\nDuckDB\n{by_duckdb}"
 files = [
     {"partition": str(t.file.partition), "records": t.file.record_count, "bounds": len(t.file.lower_bounds)}

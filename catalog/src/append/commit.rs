@@ -9,10 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use iceberg::io::FileIO;
 use iceberg::spec::{
-    DataFile, FormatVersion, MAIN_BRANCH, ManifestFile, ManifestListWriter, ManifestWriterBuilder,
-    Operation, PartitionSpec, PrimitiveType, Schema, SchemaRef, Snapshot, SnapshotReference,
-    SnapshotSummaryCollector, Summary, TableMetadata, Transform, UNASSIGNED_SEQUENCE_NUMBER,
-    UnboundPartitionField,
+    DataFile, FormatVersion, MAIN_BRANCH, ManifestContentType, ManifestFile, ManifestListWriter,
+    ManifestWriterBuilder, Operation, PartitionSpec, PrimitiveType, Schema, SchemaRef, Snapshot,
+    SnapshotReference, SnapshotSummaryCollector, Summary, TableMetadata, Transform,
+    UNASSIGNED_SEQUENCE_NUMBER, UnboundPartitionField,
 };
 use iceberg::{TableRequirement, TableUpdate};
 use uuid::Uuid;
@@ -23,6 +23,7 @@ use crate::catalog::{Catalog, creation_error};
 use crate::commit_retry::CommitRetry;
 use crate::error::{CatalogError, Result};
 use crate::name::TableName;
+use crate::newer_types::newer_type_within;
 use crate::pinned::PinnedTable;
 use crate::refs::retention_of_main;
 use crate::storage::{TableStorage, delete_files, file_io_over, root_cause};
@@ -109,13 +110,16 @@ async fn created(catalog: &Catalog, staged: &StagedTable, snapshot_id: Option<i6
     }
 }
 
-/// Refuses tables of a version whose snapshots are not written: those of version 3 number their rows.
+/// Refuses tables that have columns which are read but not written.
 pub(super) fn check_written(table: &TableName, metadata: &TableMetadata) -> Result<()> {
-    match metadata.format_version() {
-        FormatVersion::V1 | FormatVersion::V2 => Ok(()),
-        FormatVersion::V3 => Err(CatalogError::Unsupported {
+    match newer_type_within(metadata.current_schema()) {
+        None => Ok(()),
+        Some((column, newer)) => Err(CatalogError::Unsupported {
             table: table.clone(),
-            feature: "format version 3, to which rows cannot be added yet".to_string(),
+            feature: format!(
+                "the type '{}' of column '{column}', which is read but not written",
+                newer.name()
+            ),
         }),
     }
 }
@@ -255,14 +259,25 @@ impl Producer {
         self.lists.push(list.clone());
         let parent = base.current_snapshot_id();
         let sequence_number = base.next_sequence_number();
+        // New ones first, as other engines do: the newest data is what is asked for most.
+        let listed: Vec<ManifestFile> = manifests.into_iter().chain(existing).collect();
+        let numbered = rows_without_ids(&listed);
         let written = async {
             let output = self.io.new_output(&list)?.writer().await?;
             let mut writer = match base.format_version() {
                 FormatVersion::V1 => ManifestListWriter::v1(output, self.snapshot_id, parent),
-                _ => ManifestListWriter::v2(output, self.snapshot_id, parent, sequence_number),
+                FormatVersion::V2 => {
+                    ManifestListWriter::v2(output, self.snapshot_id, parent, sequence_number)
+                }
+                FormatVersion::V3 => ManifestListWriter::v3(
+                    output,
+                    self.snapshot_id,
+                    parent,
+                    sequence_number,
+                    Some(base.next_row_id()),
+                ),
             };
-            // New ones first, as other engines do: the newest data is what is asked for most.
-            writer.add_manifests(manifests.into_iter().chain(existing))?;
+            writer.add_manifests(listed.into_iter())?;
             writer.close().await
         };
         written
@@ -277,7 +292,10 @@ impl Producer {
             .with_manifest_list(list)
             .with_summary(self.summary(base))
             .with_schema_id(base.current_schema_id());
-        Ok(builder.build())
+        Ok(match base.format_version() {
+            FormatVersion::V1 | FormatVersion::V2 => builder.build(),
+            FormatVersion::V3 => builder.with_row_range(base.next_row_id(), numbered).build(),
+        })
     }
 
     async fn write_manifests(&mut self, base: &TableMetadata) -> Result<Vec<ManifestFile>> {
@@ -305,7 +323,8 @@ impl Producer {
                 );
                 let mut writer = match base.format_version() {
                     FormatVersion::V1 => builder.build_v1(),
-                    _ => builder.build_v2_data(),
+                    FormatVersion::V2 => builder.build_v2_data(),
+                    FormatVersion::V3 => builder.build_v3_data(),
                 };
                 for file in files {
                     // Unassigned: the number is inherited, and is not known before the commit.
@@ -390,6 +409,20 @@ impl Producer {
         let all: Vec<String> = self.begun.iter().chain(&self.lists).cloned().collect();
         delete_files(&*self.storage.store, all).await;
     }
+}
+
+/// Rows of the manifests that get the ids of their rows with this snapshot: new ones, and those from before the table was
+/// of version 3. The writer of the manifest list counts them alike.
+fn rows_without_ids(manifests: &[ManifestFile]) -> u64 {
+    manifests
+        .iter()
+        .filter(|manifest| {
+            manifest.content == ManifestContentType::Data && manifest.first_row_id.is_none()
+        })
+        .map(|manifest| {
+            manifest.added_rows_count.unwrap_or(0) + manifest.existing_rows_count.unwrap_or(0)
+        })
+        .sum()
 }
 
 /// The spec with names that Avro takes, since manifests have a field of that name for each partition field. Readers

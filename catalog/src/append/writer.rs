@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
-use iceberg::spec::{FormatVersion, Struct, TableMetadata};
+use iceberg::spec::{SchemaRef as IcebergSchemaRef, Struct, TableMetadata};
 use tokio::sync::Semaphore;
 
 use super::commit::{Target, check_written, commit};
@@ -45,6 +45,7 @@ pub struct AppendSummary {
 ///
 /// Dropped without [`commit`](Self::commit), it deletes its files in the background and leaves no visible change.
 pub struct AppendWriter {
+    schema: IcebergSchemaRef,
     arrow_schema: SchemaRef,
     /// `None` once it was committed or aborted.
     open: Option<Open>,
@@ -85,14 +86,6 @@ impl AppendWriter {
         let name = table.name().clone();
         let storage = table.storage().clone();
         let metadata = table.metadata().clone();
-        // Version 3 asks a writer for row ids, and its newer types do not survive being written back.
-        if metadata.format_version() > FormatVersion::V2 {
-            return Err(CatalogError::Unsupported {
-                table: name,
-                feature: "version 3 of the Iceberg table format, which is read but not written"
-                    .to_string(),
-            });
-        }
         Self::new(
             catalog,
             Target::Table(table),
@@ -176,10 +169,16 @@ impl AppendWriter {
             unsplit_rows: 0,
         };
         Ok(Self {
+            schema,
             arrow_schema,
             open: Some(open),
             incomplete: false,
         })
+    }
+
+    /// The table's schema.
+    pub fn schema(&self) -> &IcebergSchemaRef {
+        &self.schema
     }
 
     /// The table's schema as Arrow's. Batches may be of types that convert to it without loss.

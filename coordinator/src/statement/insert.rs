@@ -85,7 +85,12 @@ pub(super) async fn insert(
         let pinned = catalog.table(&name.database, &name.table).await?;
         let planned = context.plan(&source).await?;
         let attempt = context.first_attempt(&planned).await?;
-        Mapping::new(&pinned.arrow_schema(), &columns, &attempt.plan.schema())?;
+        Mapping::new(
+            &pinned.schema(),
+            &pinned.arrow_schema(),
+            &columns,
+            &attempt.plan.schema(),
+        )?;
         let target = Target::Append {
             catalog,
             name: &name,
@@ -161,6 +166,7 @@ async fn write(
         let mut writer = stoppable(running, target.open(&options)).await?;
         let written = stoppable(running, async {
             let mapping = Mapping::new(
+                writer.schema(),
                 &writer.arrow_schema(),
                 target.columns(),
                 &attempt.plan.schema(),

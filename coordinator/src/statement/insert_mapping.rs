@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, FixedSizeBinaryArray, RecordBatch, RecordBatchOptions, new_null_array,
+    Array, ArrayRef, AsArray, FixedSizeBinaryArray, RecordBatch, RecordBatchOptions,
 };
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::array_value_to_string;
+use datafusion::scalar::ScalarValue;
+use iceberg::spec::{NestedField, Schema as IcebergSchema};
 use tarn_catalog::{is_uuid, near_names};
+use tarn_planner::write_default;
 use uuid::Uuid;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -21,12 +24,19 @@ const STRICT: CastOptions<'static> = CastOptions {
     format_options: datafusion::arrow::util::display::FormatOptions::new(),
 };
 
-/// For each column of the table, the column of the query that fills it.
+/// What fills each column of the table.
 #[derive(Debug)]
 pub(super) struct Mapping {
     table: SchemaRef,
-    /// `None`: the statement leaves the column out, so it is NULL.
-    sources: Vec<Option<usize>>,
+    sources: Vec<Source>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Source {
+    /// The query's column of that position.
+    Query(usize),
+    /// The statement leaves the column out: its default, or NULL.
+    Default(ScalarValue),
 }
 
 impl Mapping {
@@ -35,7 +45,12 @@ impl Mapping {
     /// # Errors
     /// A column that the table does not have, twice the same one, another number of values than of
     /// columns, or a required column that is left out.
-    pub fn new(table: &SchemaRef, columns: &[String], query: &Schema) -> Result<Self> {
+    pub fn new(
+        schema: &IcebergSchema,
+        table: &SchemaRef,
+        columns: &[String],
+        query: &Schema,
+    ) -> Result<Self> {
         let width = query.fields().len();
         let named = if columns.is_empty() {
             table.fields().len()
@@ -68,17 +83,17 @@ impl Mapping {
             }
             sources
         };
-        for (field, source) in table.fields().iter().zip(&sources) {
-            if source.is_none() && !field.is_nullable() {
-                return Err(Error::new(
-                    ErrorKind::NullInRequiredColumn,
-                    format!("Field '{}' doesn't have a default value", field.name()),
-                ));
-            }
-        }
+        let columns = schema.as_struct().fields().iter().zip(table.fields());
         Ok(Self {
             table: Arc::clone(table),
-            sources,
+            sources: sources
+                .into_iter()
+                .zip(columns)
+                .map(|(source, (column, field))| match source {
+                    Some(index) => Ok(Source::Query(index)),
+                    None => default(column, field).map(Source::Default),
+                })
+                .collect::<Result<_>>()?,
         })
     }
 
@@ -91,8 +106,8 @@ impl Mapping {
         let mut arrays = Vec::with_capacity(self.sources.len());
         for (field, source) in self.table.fields().iter().zip(&self.sources) {
             let array = match source {
-                None => new_null_array(field.data_type(), batch.num_rows()),
-                Some(index) => convert(batch.column(*index), field, rows_before)?,
+                Source::Default(value) => value.to_array_of_size(batch.num_rows())?,
+                Source::Query(index) => convert(batch.column(*index), field, rows_before)?,
             };
             if !field.is_nullable() && array.null_count() > 0 {
                 let row = (0..array.len())
@@ -116,6 +131,27 @@ impl Mapping {
             &options,
         )?)
     }
+}
+
+/// The value of a column that a statement leaves out.
+fn default(column: &NestedField, field: &Field) -> Result<ScalarValue> {
+    let name = field.name();
+    let value = write_default(column, field.data_type()).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "The default value of column '{name}', which is of type {}, is not written: give it a value",
+                column.field_type
+            ),
+        )
+    })?;
+    if value.is_null() && !field.is_nullable() {
+        return Err(Error::new(
+            ErrorKind::NullInRequiredColumn,
+            format!("Field '{name}' doesn't have a default value"),
+        ));
+    }
+    Ok(value)
 }
 
 /// The column called `name`, which MySQL compares without regard to case.
@@ -234,6 +270,44 @@ mod tests {
         ]))
     }
 
+    /// The columns of `table`; a note is 'none' where a statement leaves it out.
+    fn table_columns() -> IcebergSchema {
+        use iceberg::spec::{Literal, PrimitiveType as P, Type};
+        let note = NestedField::optional(3, "note", Type::Primitive(P::String))
+            .with_write_default(Literal::string("none"));
+        IcebergSchema::builder()
+            .with_fields(vec![
+                NestedField::required(1, "id", Type::Primitive(P::Int)).into(),
+                NestedField::optional(2, "at", Type::Primitive(P::Timestamp)).into(),
+                note.into(),
+            ])
+            .build()
+            .expect("a schema")
+    }
+
+    #[test]
+    fn columns_that_are_left_out_get_their_defaults() {
+        let batch = query(vec![Arc::new(Int64Array::from(vec![7, 8]))]);
+        let mapping = Mapping::new(&table_columns(), &table(), &names(&["id"]), &batch.schema())
+            .expect("fits");
+        let mapped = mapping.apply(&batch, 0).expect("fits");
+        assert_eq!(mapped.column(1).null_count(), 2);
+        let notes = mapped.column(2).as_string::<i32>();
+        assert_eq!(
+            notes.iter().collect::<Vec<_>>(),
+            [Some("none"), Some("none")]
+        );
+        // A NULL that is given is one.
+        let batch = query(vec![
+            Arc::new(Int64Array::from(vec![7])),
+            Arc::new(StringArray::from(vec![None::<&str>])),
+        ]);
+        let named = names(&["id", "note"]);
+        let mapping =
+            Mapping::new(&table_columns(), &table(), &named, &batch.schema()).expect("fits");
+        assert!(mapping.apply(&batch, 0).expect("fits").column(2).is_null(0));
+    }
+
     #[test]
     fn text_becomes_a_uuid_and_bytes_must_have_the_length() {
         let column = iceberg::spec::Type::Primitive(iceberg::spec::PrimitiveType::Uuid);
@@ -295,8 +369,13 @@ mod tests {
             Arc::new(StringArray::from(vec!["a"])),
             Arc::new(Int64Array::from(vec![7])),
         ]);
-        let mapping =
-            Mapping::new(&table(), &names(&["note", "ID"]), &batch.schema()).expect("fits");
+        let mapping = Mapping::new(
+            &table_columns(),
+            &table(),
+            &names(&["note", "ID"]),
+            &batch.schema(),
+        )
+        .expect("fits");
         let mapped = mapping.apply(&batch, 0).expect("fits");
         let id = mapped
             .column(0)
@@ -311,7 +390,8 @@ mod tests {
     #[test]
     fn a_value_that_does_not_fit_names_its_column_and_row() {
         let batch = query(vec![Arc::new(Int64Array::from(vec![1, 5_000_000_000]))]);
-        let mapping = Mapping::new(&table(), &names(&["id"]), &batch.schema()).expect("fits");
+        let mapping = Mapping::new(&table_columns(), &table(), &names(&["id"]), &batch.schema())
+            .expect("fits");
         let error = mapping.apply(&batch, 100).expect_err("too large");
         assert_eq!(error.kind, ErrorKind::NumberOutOfRange);
         assert!(
@@ -324,7 +404,13 @@ mod tests {
             Arc::new(Int64Array::from(vec![1])),
             Arc::new(StringArray::from(vec!["not a time"])),
         ]);
-        let mapping = Mapping::new(&table(), &names(&["id", "at"]), &batch.schema()).expect("fits");
+        let mapping = Mapping::new(
+            &table_columns(),
+            &table(),
+            &names(&["id", "at"]),
+            &batch.schema(),
+        )
+        .expect("fits");
         let error = mapping.apply(&batch, 0).expect_err("no time");
         assert_eq!(error.kind, ErrorKind::WrongValue);
         assert!(
@@ -339,7 +425,8 @@ mod tests {
     #[test]
     fn null_in_a_required_column_names_it() {
         let batch = query(vec![Arc::new(Int64Array::from(vec![Some(1), None]))]);
-        let mapping = Mapping::new(&table(), &names(&["id"]), &batch.schema()).expect("fits");
+        let mapping = Mapping::new(&table_columns(), &table(), &names(&["id"]), &batch.schema())
+            .expect("fits");
         let error = mapping.apply(&batch, 0).expect_err("a NULL");
         assert_eq!(error.mysql_code(), 1048);
         assert_eq!(error.message, "Column 'id' cannot be null (row 2)");
@@ -351,7 +438,13 @@ mod tests {
             Arc::new(Int64Array::from(vec![1])),
             Arc::new(Int64Array::from(vec![20_240_101])),
         ]);
-        let mapping = Mapping::new(&table(), &names(&["id", "at"]), &batch.schema()).expect("fits");
+        let mapping = Mapping::new(
+            &table_columns(),
+            &table(),
+            &names(&["id", "at"]),
+            &batch.schema(),
+        )
+        .expect("fits");
         let error = mapping.apply(&batch, 0).expect_err("a number");
         assert_eq!(error.kind, ErrorKind::WrongValue);
     }
@@ -364,7 +457,8 @@ mod tests {
             (names(&["nte"]), ErrorKind::NoSuchColumn),
             (names(&["note"]), ErrorKind::NullInRequiredColumn),
         ] {
-            let error = Mapping::new(&table(), &columns, &one).expect_err("wrong");
+            let error =
+                Mapping::new(&table_columns(), &table(), &columns, &one).expect_err("wrong");
             assert_eq!(error.kind, kind, "{columns:?}");
         }
     }

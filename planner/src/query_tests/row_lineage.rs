@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema};
-use iceberg::spec::PrimitiveType as P;
+use iceberg::spec::{FormatVersion, PrimitiveType as P};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
 use super::evolution::{Case, primitive, table, with_id};
+use super::lake::Lake;
 use crate::scan::{FileConstants, inherited, with_row_lineage};
 
 /// The reserved field ids.
@@ -106,5 +107,50 @@ async fn rows_of_before_version_three_have_no_ids() {
         case.answer("SELECT count(_row_id), count(_last_updated_sequence_number), count(n) FROM t")
             .await,
         "0,0,1000"
+    );
+}
+
+#[tokio::test]
+async fn rows_of_an_upgraded_table_are_numbered_with_the_next_append() {
+    let mut lake = Lake::new().await;
+    lake.create("t", &[("id", P::Long)], &[]).await;
+    let ids = |ids: &[i64]| vec![Arc::new(Int64Array::from(ids.to_vec())) as ArrayRef];
+    lake.append("t", ids(&[1, 2])).await;
+    lake.append("t", ids(&[3])).await;
+    lake.edit("t", |metadata| {
+        metadata
+            .upgrade_format_version(FormatVersion::V3)
+            .expect("it can be upgraded")
+    })
+    .await;
+    lake.append("t", ids(&[4, 5])).await;
+    let pinned = lake.pinned("t").await;
+    assert_eq!(pinned.metadata().next_row_id(), 5);
+    // All rows got their ids with this snapshot: the new ones first, in the order of the manifest list.
+    let snapshot = pinned.snapshot().expect("a snapshot");
+    assert_eq!(snapshot.row_range(), Some((0, 5)));
+
+    lake.append("t", ids(&[6])).await;
+    let pinned = lake.pinned("t").await;
+    assert_eq!(pinned.metadata().next_row_id(), 6);
+    let snapshot = pinned.snapshot().expect("a snapshot");
+    assert_eq!(snapshot.row_range(), Some((5, 1)));
+    let manifests = pinned.manifests().await.expect("manifests");
+    let first_ids: Vec<_> = manifests
+        .iter()
+        .map(|manifest| (manifest.added_rows_count, manifest.first_row_id))
+        .collect();
+    assert_eq!(
+        first_ids,
+        [
+            (Some(1), Some(5)),
+            (Some(2), Some(0)),
+            (Some(1), Some(2)),
+            (Some(2), Some(3)),
+        ]
+    );
+    assert_eq!(
+        lake.query("SELECT id FROM t ORDER BY id").await.text,
+        "1; 2; 3; 4; 5; 6"
     );
 }

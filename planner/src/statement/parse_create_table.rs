@@ -341,9 +341,10 @@ fn finish(mut create: CreateTable) -> Parsed<Statement> {
         create.format_version = match version.as_str() {
             "1" => 1,
             "2" => 2,
+            "3" => 3,
             _ => {
                 return Err(refused(format!(
-                    "Iceberg format version {version} is not supported: 1 and 2 are"
+                    "Iceberg format version {version} is not supported: 1, 2 and 3 are"
                 )));
             }
         };

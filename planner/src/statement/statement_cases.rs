@@ -198,8 +198,8 @@ fn table_options_and_as() {
             "RANGE",
         ),
         (
-            "CREATE TABLE t (a INT) PROPERTIES ('format-version' = '3')",
-            "format version 3",
+            "CREATE TABLE t (a INT) PROPERTIES ('format-version' = '4')",
+            "format version 4",
         ),
     ] {
         match parsed(sql) {
