@@ -8,15 +8,20 @@
 //! | TIME of a column | TIME, as `TIME '12:00:00'` is | the column's type | an error |
 //! | UUID | a text | UUID | an error |
 //!
+//! What becomes one value of either (branches of CASE, columns of a UNION) is made alike as the first and the third.
+//!
 //! The last three are made alike as early as SQL is planned, since DataFusion looks at the types of operators then
 //! ([`AlikeOperators`]); in lists, which it looks at later, by a rule ([`AlikeLists`]). Zeros of both signs are one
-//! ([`EqualZeros`]).
+//! ([`EqualZeros`], [`EqualFloats`]).
 
 mod alike;
+mod equal_floats;
 mod plan_expressions;
 mod zeros;
 
 pub(crate) use alike::{AlikeLists, AlikeOperators};
+pub(crate) use equal_floats::EqualFloats;
+pub(crate) use plan_expressions::change_expressions;
 pub(crate) use zeros::EqualZeros;
 
 use datafusion::arrow::datatypes::DataType;

@@ -19,6 +19,7 @@ mod deletes;
 mod distinct_values;
 mod error;
 mod estimate;
+mod exact_arithmetic;
 mod formats;
 mod join_order;
 mod margin_pool;

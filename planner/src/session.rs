@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::config::Dialect;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::optimizer::{Analyzer, AnalyzerRule};
+use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_optimizer::pushdown_sort::PushdownSort;
@@ -14,7 +14,8 @@ use datafusion::prelude::SessionConfig;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::comparisons::{AlikeLists, AlikeOperators, Comparisons, EqualZeros};
+use crate::comparisons::{AlikeLists, AlikeOperators, Comparisons, EqualFloats, EqualZeros};
+use crate::exact_arithmetic::{DecimalAverages, ExactArithmetic};
 use crate::join_order::JoinOrderPlanner;
 use crate::memory::query_runtime;
 use crate::metadata_answers::MetadataAnswers;
@@ -155,6 +156,7 @@ pub fn session_builder(
     let mut analyzer = Analyzer::with_rules(analyzer_rules());
     analyzer.add_function_rewrite(Arc::new(Comparisons));
     *builder.analyzer() = Some(analyzer);
+    let mut builder = builder.with_optimizer_rules(optimizer_rules());
     let planners = builder.expr_planners().get_or_insert_default();
     planners.extend(crate::functions::expr_planners());
     planners.push(Arc::new(AlikeOperators));
@@ -176,10 +178,26 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     rules
 }
 
-/// DataFusion's rules, and what compares otherwise than they would.
+/// DataFusion's rules, but for those that move a struct's fields below other operators: they lose columns of joins, and
+/// take maps inside structs for structs.
+fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = Optimizer::new().rules;
+    rules.retain(|rule| {
+        !matches!(
+            rule.name(),
+            "extract_leaf_expressions" | "push_down_leaf_projections"
+        )
+    });
+    rules
+}
+
+/// DataFusion's rules, and what compares and computes otherwise than they would.
 fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
     rules.insert(0, Arc::new(AlikeLists));
+    rules.push(Arc::new(DecimalAverages));
+    rules.push(Arc::new(ExactArithmetic));
     rules.push(Arc::new(EqualZeros));
+    rules.push(Arc::new(EqualFloats));
     rules
 }

@@ -136,8 +136,8 @@ async fn functions_are_listed_and_near_names_told() {
             "FUNCTION uper does not exist; did you mean 'upper'?",
         ),
         (
-            "SELECT json_extract_all('a')",
-            "FUNCTION json_extract_all does not exist",
+            "SELECT geometry_cover('a')",
+            "FUNCTION geometry_cover does not exist",
         ),
         ("SELECT st_x('a')", "FUNCTION st_x does not exist"),
     ] {

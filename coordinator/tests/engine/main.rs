@@ -8,4 +8,5 @@ mod locations;
 mod metadata;
 mod prepared;
 mod statements;
+mod values;
 mod versions;

@@ -1,12 +1,16 @@
 //! Two sides of a comparison, made alike where DataFusion would not or would wrongly.
 
+use std::sync::Arc;
+
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::logical_expr::expr::InList;
+use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::common::{Column, DFSchema, Result, plan_err};
+use datafusion::logical_expr::expr::{Case, InList, InSubquery};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Between, Expr, ExprSchemable, LogicalPlan, cast, lit};
+use datafusion::logical_expr::{
+    Between, Expr, ExprSchemable, LogicalPlan, Projection, Union, cast, lit,
+};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::scalar::ScalarValue;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
@@ -37,7 +41,8 @@ impl ExprPlanner for AlikeOperators {
     }
 }
 
-/// Does the same for `BETWEEN` and `IN`.
+/// Does the same for `BETWEEN` and `IN`, and gives one type to what becomes one value: the branches of CASE, the arguments of
+/// COALESCE and its kin, the columns of a UNION.
 #[derive(Debug)]
 pub(crate) struct AlikeLists;
 
@@ -46,8 +51,19 @@ impl AnalyzerRule for AlikeLists {
         change_expressions(plan, |expr, schema| match expr {
             Expr::Between(between) => between_alike(between, schema),
             Expr::InList(list) => list_alike(list, schema),
+            Expr::InSubquery(of) => subquery_alike(of, schema),
+            Expr::Case(case) => case_alike(case, schema),
+            Expr::ScalarFunction(mut call) if ONE_OF_ARGUMENTS.contains(&call.func.name()) => {
+                let changed = made_common(call.args.iter_mut().collect(), schema);
+                Ok(Transformed::new_transformed(
+                    Expr::ScalarFunction(call),
+                    changed,
+                ))
+            }
             other => Ok(Transformed::no(other)),
-        })
+        })?
+        .transform_up_with_subqueries(union_alike)
+        .data()
     }
 
     fn name(&self) -> &str {
@@ -71,6 +87,135 @@ fn list_alike(mut list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> 
         *list.expr = alike(std::mem::take(&mut *list.expr), item, schema)?;
     }
     Ok(Transformed::yes(Expr::InList(list)))
+}
+
+/// Functions whose value is one of their arguments'.
+const ONE_OF_ARGUMENTS: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "nvl"];
+
+/// The type that values of these become where DataFusion would choose one that does not hold them: nanoseconds for dates
+/// beside times, which end in 2262, and a decimal of 30 digits for floats beside decimals.
+fn common(types: &[Option<DataType>]) -> Option<DataType> {
+    let has = |of: fn(&DataType) -> bool| types.iter().flatten().any(of);
+    if has(DataType::is_floating) && has(DataType::is_decimal) {
+        return Some(DataType::Float64);
+    }
+    let is_time = |of: &&DataType| matches!(of, DataType::Timestamp(TimeUnit::Microsecond, _));
+    let time = types.iter().flatten().find(is_time);
+    time.filter(|_| has(is_date)).cloned()
+}
+
+fn is_date(of: &DataType) -> bool {
+    *of == DataType::Date32
+}
+
+/// Whether a value of a type has to be cast to become one of `common`.
+fn becomes(of: Option<&DataType>, common: &DataType) -> bool {
+    of.is_some_and(|of| match common {
+        DataType::Float64 => of.is_decimal(),
+        _ => is_date(of),
+    })
+}
+
+/// Casts those that have to become another type; whether there were any.
+fn made_common(exprs: Vec<&mut Expr>, schema: &DFSchema) -> bool {
+    let types: Vec<Option<DataType>> = exprs
+        .iter()
+        .map(|expr| expr.get_type(schema).ok())
+        .collect();
+    let Some(common) = common(&types) else {
+        return false;
+    };
+    for (expr, of) in exprs.into_iter().zip(&types) {
+        if becomes(of.as_ref(), &common) {
+            *expr = super::cast(std::mem::take(expr), &common);
+        }
+    }
+    true
+}
+
+fn case_alike(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let (whens, thens): (Vec<&mut Expr>, Vec<&mut Expr>) = case
+        .when_then_expr
+        .iter_mut()
+        .map(|(when, then)| (when.as_mut(), then.as_mut()))
+        .unzip();
+    let mut changed = false;
+    if let Some(value) = &mut case.expr {
+        changed |= made_common(
+            std::iter::once(value.as_mut()).chain(whens).collect(),
+            schema,
+        );
+    }
+    let results = thens.into_iter().chain(case.else_expr.as_deref_mut());
+    changed |= made_common(results.collect(), schema);
+    Ok(Transformed::new_transformed(Expr::Case(case), changed))
+}
+
+fn subquery_alike(mut of: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let plan = &of.subquery.subquery;
+    let column = plan
+        .schema()
+        .fields()
+        .first()
+        .map(|field| field.data_type().clone());
+    let value = of.expr.get_type(schema).ok();
+    let Some(common) = common(&[value.clone(), column.clone()]) else {
+        return Ok(Transformed::no(Expr::InSubquery(of)));
+    };
+    if becomes(value.as_ref(), &common) {
+        *of.expr = super::cast(std::mem::take(&mut *of.expr), &common);
+    }
+    if becomes(column.as_ref(), &common) {
+        let plan = cast_columns(plan, &[Some(common)])?;
+        of.subquery = of.subquery.with_plan(Arc::new(plan));
+    }
+    Ok(Transformed::yes(Expr::InSubquery(of)))
+}
+
+fn union_alike(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Union(union) = plan else {
+        return Ok(Transformed::no(plan));
+    };
+    let width = union.schema.fields().len();
+    let columns: Vec<Option<DataType>> = (0..width)
+        .map(|column| {
+            let types = union.inputs.iter().map(|input| {
+                let field = input.schema().fields().get(column)?;
+                Some(field.data_type().clone())
+            });
+            common(&types.collect::<Vec<_>>())
+        })
+        .collect();
+    if columns.iter().all(Option::is_none) {
+        return Ok(Transformed::no(LogicalPlan::Union(union)));
+    }
+    let inputs = union
+        .inputs
+        .iter()
+        .map(|input| Ok(Arc::new(cast_columns(input, &columns)?)))
+        .collect::<Result<Vec<_>>>()?;
+    let union = Union::try_new_with_loose_types(inputs)?;
+    Ok(Transformed::yes(LogicalPlan::Union(union)))
+}
+
+/// The plan with those of its columns cast that have to become another type.
+fn cast_columns(plan: &Arc<LogicalPlan>, common: &[Option<DataType>]) -> Result<LogicalPlan> {
+    let columns = plan
+        .schema()
+        .iter()
+        .enumerate()
+        .map(|(index, (qualifier, field))| {
+            let column = Expr::Column(Column::from((qualifier, field)));
+            match common.get(index) {
+                Some(Some(common)) if becomes(Some(field.data_type()), common) => {
+                    cast(column, common.clone()).alias_qualified(qualifier.cloned(), field.name())
+                }
+                _ => column,
+            }
+        })
+        .collect();
+    let projection = Projection::try_new(columns, Arc::clone(plan))?;
+    Ok(LogicalPlan::Projection(projection))
 }
 
 /// `expr` as what can be compared with `other`.

@@ -5,7 +5,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
 /// The plan with each expression in it changed, from the innermost out; the names of its columns stay.
-pub(super) fn change_expressions(
+pub(crate) fn change_expressions(
     plan: LogicalPlan,
     change: impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
 ) -> Result<LogicalPlan> {

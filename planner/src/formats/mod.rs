@@ -29,6 +29,7 @@ mod fixture_files;
 mod type_rows;
 
 pub use default_value::write_default;
+pub(crate) use error::FormatError;
 pub(crate) use file_bytes::FileBytes;
 pub(crate) use file_format::FileFormat;
 pub(crate) use rows::{FileRows, RowsRequest, WantedField, read_rows};

@@ -4,13 +4,20 @@
 //! a fragment that travels names them and the worker looks them up. What can be said with DataFusion's own functions is rewritten
 //! into them instead, in [`statement`](crate::statement).
 
+mod checked_sum;
 mod date_arithmetic;
 mod date_format;
 mod date_parts;
 mod date_ranges;
 mod datetimes;
+mod exact_numbers;
+mod extremes;
+mod fold_groups;
+mod json;
+mod json_path;
 mod listing;
 mod locate;
+mod normal_float;
 mod number_text;
 mod operators;
 mod periods;
@@ -24,7 +31,10 @@ mod theta_sketch;
 mod unix_time;
 mod week;
 
+pub(crate) use checked_sum::checked_sum;
+pub(crate) use exact_numbers::{checked, divided, rounded};
 pub use listing::function_names;
+pub(crate) use normal_float::{has_floats, normal_float};
 pub use register::{aggregate_functions, expr_planners, register_functions, scalar_functions};
 pub(crate) use single_value::single_value;
 pub use theta_sketch::{THETA_SKETCH, has_theta_sketch, sketched_values};

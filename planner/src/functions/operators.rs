@@ -66,6 +66,37 @@ impl ExprPlanner for Division {
     }
 }
 
+/// Plans `+`, `-` and `*` of whole numbers as BIGINTs, as MySQL does; DataFusion's are as narrow as both sides are.
+#[derive(Debug)]
+pub(super) struct Widening;
+
+impl ExprPlanner for Widening {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let narrow = |side: &Expr| {
+            side.get_type(schema).is_ok_and(|of| {
+                of.is_integer() && !matches!(of, DataType::Int64 | DataType::UInt64)
+            })
+        };
+        let widens = matches!(
+            expr.op,
+            BinaryOperator::Plus | BinaryOperator::Minus | BinaryOperator::Multiply
+        ) && narrow(&expr.left)
+            && narrow(&expr.right);
+        if !widens {
+            return Ok(PlannerResult::Original(expr));
+        }
+        Ok(PlannerResult::Original(RawBinaryExpr {
+            left: cast(expr.left, DataType::Int64),
+            right: cast(expr.right, DataType::Int64),
+            op: expr.op,
+        }))
+    }
+}
+
 /// Plans AND and OR over numbers, which are true when they are not zero.
 #[derive(Debug)]
 pub(super) struct Logic;

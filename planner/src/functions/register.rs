@@ -7,7 +7,7 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
-use super::operators::{Division, Logic};
+use super::operators::{Division, Logic, Widening};
 
 /// Every scalar function of this crate.
 pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
@@ -23,21 +23,25 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
         super::number_text::functions(),
         super::periods::functions(),
         super::sha1::functions(),
+        super::json::functions(),
+        super::exact_numbers::functions(),
+        super::normal_float::functions(),
     ]
     .concat()
 }
 
 /// Every aggregate function of this crate.
 pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
-    vec![
-        super::single_value::single_value(),
-        super::theta_sketch::theta_sketch(),
-    ]
+    let mut functions = super::extremes::functions();
+    functions.push(super::checked_sum::checked_sum());
+    functions.push(super::single_value::single_value());
+    functions.push(super::theta_sketch::theta_sketch());
+    functions
 }
 
 /// What plans MySQL's operators; needed where SQL is planned, so not on workers.
 pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
-    vec![Arc::new(Division), Arc::new(Logic)]
+    vec![Arc::new(Division), Arc::new(Logic), Arc::new(Widening)]
 }
 
 /// Puts the functions and MySQL's division into a session, over DataFusion's functions of the same name. `SessionState` and

@@ -45,6 +45,9 @@ pub(super) async fn travel(
         session_config(&lake.options),
         Arc::new(RuntimeEnv::default()),
     );
+    let mut state = worker.state();
+    crate::functions::register_functions(&mut state).expect("functions");
+    let worker = SessionContext::new_with_state(state);
     let codec = ScanCodec::new(ScanStores::new(None, StoreSettings::default()));
     let node: PhysicalPlanNode = prost::Message::decode(buffer.as_slice()).expect("a node");
     let plan = node

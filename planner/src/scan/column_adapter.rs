@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
@@ -65,7 +65,7 @@ impl PhysicalExprAdapterFactory for ColumnAdapterFactory {
             // DataFusion's adapter casts a column whose nullability or metadata alone differ, and behind a cast a
             // column is worse to prune and to filter by. A column of the right type is taken as the file has it, and
             // so is one that is made to fit here.
-            if physical.data_type() == logical.data_type() {
+            if physical.data_type() == logical.data_type() && !holds_map(physical.data_type()) {
                 fields.push(Arc::clone(physical));
             } else if let Some(column) = column.filter(|_| nested) {
                 fields.push(Arc::clone(physical));
@@ -83,6 +83,17 @@ impl PhysicalExprAdapterFactory for ColumnAdapterFactory {
             constants,
             conformed,
         }))
+    }
+}
+
+/// Whether a struct has a map in it. DataFusion reads of a struct no more than the fields that an expression names, and
+/// takes a map's key for one; a column that is made to fit is read as a whole.
+fn holds_map(of: &DataType) -> bool {
+    match of {
+        DataType::Struct(fields) => fields.iter().any(|field| {
+            matches!(field.data_type(), DataType::Map(..)) || holds_map(field.data_type())
+        }),
+        _ => false,
     }
 }
 

@@ -24,6 +24,7 @@ use iceberg::spec::{Literal, NestedField, NestedFieldRef, StructType, Type};
 use tarn_catalog::NewerType;
 
 use super::variant_text::variant_text;
+use crate::formats::FormatError;
 use crate::prune::scalar;
 
 /// A value that does not fit is an error, not null.
@@ -209,7 +210,11 @@ impl PhysicalExpr for ConformExpr {
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         let array = self.input.evaluate(batch)?.into_array(batch.num_rows())?;
-        conform(&array, self.target.data_type(), &self.field).map(ColumnarValue::Array)
+        let conformed = conform(&array, self.target.data_type(), &self.field);
+        // The file's fault, not that of the query's expression around it.
+        conformed
+            .map(ColumnarValue::Array)
+            .map_err(|error| FormatError::Value(error.strip_backtrace()).into())
     }
 
     fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {

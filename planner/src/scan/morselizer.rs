@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::error::{DataFusionError, Result};
 use datafusion_datasource::morsel::{Morsel, MorselPlan, MorselPlanner, Morselizer};
@@ -213,17 +214,33 @@ impl fmt::Debug for Split {
     }
 }
 
+/// The error of a filter that the Parquet reader evaluates, and passes on as text.
+fn of_filter(error: &DataFusionError) -> Option<DataFusionError> {
+    let text = error.find_root().to_string();
+    let (_, inner) = text.split_once("Error evaluating filter predicate: ")?;
+    // The error as it is debugged: its message is the first text in quotes.
+    let message = inner.split('"').nth(1).unwrap_or(inner);
+    Some(DataFusionError::Execution(message.to_owned()))
+}
+
 impl Split {
     /// The error, with the table and the file that it is about, if it is about the file.
     fn name_file(&self, error: DataFusionError) -> DataFusionError {
+        if let Some(error) = of_filter(&error) {
+            return error;
+        }
         match error.find_root() {
             DataFusionError::ParquetError(_)
             | DataFusionError::ObjectStore(_)
-            | DataFusionError::ArrowError(..)
-            | DataFusionError::Execution(_)
             | DataFusionError::Plan(_)
             | DataFusionError::External(_) => {}
-            // Not the file's fault: out of memory, a bug.
+            DataFusionError::ArrowError(inner, _)
+                if matches!(
+                    inner.as_ref(),
+                    ArrowError::ParquetError(_) | ArrowError::ExternalError(_)
+                ) => {}
+            // Not the file's fault: out of memory, a bug, an expression of the query that is evaluated where the file
+            // is read.
             _ => return error,
         }
         if let DataFusionError::External(inner) = error.find_root()

@@ -243,6 +243,8 @@ impl Dialect for TarnDialect {
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         match &parser.peek_token_ref().token {
+            // MySQL's operators on JSON take a column and a path, before all others.
+            Token::Arrow | Token::LongArrow => Some(Ok(self.prec_value(Precedence::DoubleColon))),
             Token::Word(word) if word.quote_style.is_none() && word.keyword == Keyword::MOD => {
                 Some(Ok(self.prec_value(Precedence::MulDivModOp)))
             }

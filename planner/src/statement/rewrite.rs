@@ -3,9 +3,10 @@
 //! | what MySQL writes | where it becomes what DataFusion plans |
 //! |---|---|
 //! | `@@x`, `@x`, `DATABASE()`, `USER()`, … | `rewrite_session` |
-//! | `DIV`, `REGEXP`, `COLLATE`, `CAST(… AS SIGNED)`, `INTERVAL` | `rewrite_expressions` |
+//! | `DIV`, `->`, `REGEXP`, `COLLATE`, `CAST(… AS SIGNED)`, `INTERVAL` | `rewrite_expressions` |
 //! | `IF`, `CONCAT`, `DATE_ADD`, `GROUP_CONCAT`, … | `rewrite_functions` |
 //! | `FROM DUAL`, `HAVING` over an alias, `WITH ROLLUP` | `rewrite_select` |
+//! | `*` over `JOIN … USING` | `rewrite_using` |
 //! | two columns of one name | `distinct_names` |
 //! | names in any case | `rewrite_names` |
 
@@ -24,6 +25,7 @@ use super::rewrite_names::{
 };
 use super::rewrite_select::{rewrite_limit, rewrite_select};
 use super::rewrite_session::rewrite_session_value;
+use super::rewrite_using::using_columns;
 use super::{Query, SessionValues};
 
 /// Why a query that parses cannot be planned.
@@ -112,16 +114,37 @@ impl VisitorMut for Rewriter<'_> {
         {
             return flow(Err(error));
         }
-        flow(rewrite_select(select))
+        flow(using_columns(select).and_then(|()| rewrite_select(select)))
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
+        if let Err(error) = check_table_factor(factor) {
+            return flow(Err(error));
+        }
         rewrite_table(factor);
         ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         flow(self.expression(expr))
+    }
+}
+
+/// DataFusion passes over what would leave rows of a table out.
+fn check_table_factor(factor: &TableFactor) -> Result<(), RewriteError> {
+    let (partitions, sample) = match factor {
+        TableFactor::Table {
+            partitions, sample, ..
+        } => (!partitions.is_empty(), sample.is_some()),
+        TableFactor::Derived { sample, .. } => (false, sample.is_some()),
+        _ => (false, false),
+    };
+    match (partitions, sample) {
+        (true, _) => Err(RewriteError::Unsupported(
+            "PARTITION (…) behind a table".to_owned(),
+        )),
+        (_, true) => Err(RewriteError::Unsupported("TABLESAMPLE".to_owned())),
+        _ => Ok(()),
     }
 }
 

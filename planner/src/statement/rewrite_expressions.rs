@@ -48,6 +48,39 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<(), RewriteError> {
         )),
         Expr::BinaryOp {
             left,
+            op: BinaryOperator::Arrow,
+            right,
+        } => Some(call("json_extract", vec![take(left), take(right)])),
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::LongArrow,
+            right,
+        } => Some(unquoted_json(call(
+            "json_extract",
+            vec![take(left), take(right)],
+        ))),
+        Expr::BinaryOp {
+            left,
+            op:
+                BinaryOperator::Eq
+                | BinaryOperator::NotEq
+                | BinaryOperator::Spaceship
+                | BinaryOperator::Lt
+                | BinaryOperator::LtEq
+                | BinaryOperator::Gt
+                | BinaryOperator::GtEq,
+            right,
+        } => {
+            compare_json(left, std::slice::from_ref(right.as_ref()));
+            compare_json(right, std::slice::from_ref(left.as_ref()));
+            None
+        }
+        Expr::InList { expr, list, .. } => {
+            compare_json(expr, list);
+            None
+        }
+        Expr::BinaryOp {
+            left,
             op: op @ (BinaryOperator::Plus | BinaryOperator::Minus),
             right,
         } => shifted_by_interval(left, op, right)?,
@@ -102,6 +135,29 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<(), RewriteError> {
         *expr = replacement;
     }
     Ok(())
+}
+
+fn unquoted_json(json: Expr) -> Expr {
+    call("json_unquote", vec![json])
+}
+
+/// A JSON value is compared with text by what it says, and with numbers as one; here it is text, quotes and all.
+fn compare_json(json: &mut Expr, others: &[Expr]) {
+    let extracts = matches!(json, Expr::Function(function)
+        if function.name.0.len() == 1
+            && function.name.0[0].as_ident().is_some_and(|name| name.value.eq_ignore_ascii_case("json_extract")));
+    if !extracts {
+        return;
+    }
+    let is_number = |expr: &Expr| {
+        whole_number(expr).is_some() && literal_text(expr).is_none()
+            || matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)))
+    };
+    if others.iter().all(|other| literal_text(other).is_some()) {
+        *json = unquoted_json(take(json));
+    } else if others.iter().all(is_number) {
+        *json = cast(unquoted_json(take(json)), double_type());
+    }
 }
 
 fn take(expr: &mut Expr) -> Expr {

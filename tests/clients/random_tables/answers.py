@@ -14,7 +14,10 @@ from .schema import ARROW, List, Map, Struct
 
 def canonical(array):
     """The values of an Arrow array: times as integers, floats by their bits, decimals with their scale."""
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if isinstance(array, pa.ChunkedArray):
+        if not array.num_chunks:
+            return []  # pyarrow cannot make an empty array of what holds an extension type.
+        array = array.combine_chunks()
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     type_ = array.type
