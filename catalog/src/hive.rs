@@ -7,8 +7,6 @@
 mod client;
 mod lock;
 mod table;
-#[cfg(test)]
-mod tests;
 mod value;
 
 use std::collections::{BTreeMap, HashMap};
