@@ -1,6 +1,7 @@
 //! Damaged metadata files are errors that name the file: no panic, no memory or time without bound.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use iceberg::spec::{FormatVersion, ManifestContentType, ManifestFile};
@@ -68,17 +69,14 @@ fn samples(of: impl Fn(&str) -> bool) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn metadata_files() -> Vec<Vec<u8>> {
-    samples(|name| name.ends_with(".metadata.json"))
-}
+static METADATA_FILES: LazyLock<Vec<Vec<u8>>> =
+    LazyLock::new(|| samples(|name| name.ends_with(".metadata.json")));
 
-fn manifest_lists() -> Vec<Vec<u8>> {
-    samples(|name| name.starts_with("snap-") && name.ends_with(".avro"))
-}
+static MANIFEST_LISTS: LazyLock<Vec<Vec<u8>>> =
+    LazyLock::new(|| samples(|name| name.starts_with("snap-") && name.ends_with(".avro")));
 
-fn manifests() -> Vec<Vec<u8>> {
-    samples(|name| !name.starts_with("snap-") && name.ends_with(".avro"))
-}
+static MANIFESTS: LazyLock<Vec<Vec<u8>>> =
+    LazyLock::new(|| samples(|name| !name.starts_with("snap-") && name.ends_with(".avro")));
 
 /// The outcome is a value or an error that names the file, soon.
 fn check<T>(parse: impl FnOnce() -> Result<T>) -> std::result::Result<Option<T>, TestCaseError> {
@@ -172,7 +170,7 @@ impl Damage {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn arbitrary_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
@@ -186,19 +184,19 @@ proptest! {
 
     #[test]
     fn damaged_metadata_does_no_harm(which in any::<Index>(), damage in damage()) {
-        let files = metadata_files();
+        let files = &*METADATA_FILES;
         check_metadata(&damage.done_to(&files[which.index(files.len())]))?;
     }
 
     #[test]
     fn a_damaged_manifest_list_does_no_harm(which in any::<Index>(), damage in damage()) {
-        let files = manifest_lists();
+        let files = &*MANIFEST_LISTS;
         check_list(&damage.done_to(&files[which.index(files.len())]))?;
     }
 
     #[test]
     fn a_damaged_manifest_does_no_harm(which in any::<Index>(), damage in damage()) {
-        let files = manifests();
+        let files = &*MANIFESTS;
         check_manifest(&damage.done_to(&files[which.index(files.len())]))?;
     }
 }
