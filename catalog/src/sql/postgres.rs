@@ -195,7 +195,7 @@ mod tests {
                 "postgresql://db/lake?user=me&pasword=hush",
                 "parameter 'pasword' is not known",
             ),
-            ("postgresql://me:hush@db/lake?sslmode=maybe", "sslmode"),
+            ("postgresql://me:hush@db/lake?sslmode=maybe", "ssl_mode"),
         ] {
             let error = parsed(uri, &[]).unwrap().unwrap_err();
             assert!(

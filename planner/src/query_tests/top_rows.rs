@@ -60,11 +60,6 @@ const QUERIES: [(&str, &str, u64); 8] = [
         "251; 252",
         2,
     ),
-    (
-        "SELECT id FROM t WHERE id % 1000 = 999 ORDER BY id DESC LIMIT 1",
-        "1999",
-        2,
-    ),
     ("SELECT id FROM t ORDER BY name LIMIT 2", "0; 1", 2),
     (
         "SELECT id FROM t ORDER BY name DESC LIMIT 2",

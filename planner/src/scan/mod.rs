@@ -8,7 +8,6 @@
 //!                                      ├ column_adapter: types, missing columns, constants
 //!                                      ├ morselizer: before a file with deletes is opened, they are loaded
 //!                                      ├ other_formats: files that are not Parquet (`formats`), as morsels
-//!                                      ├ runtime_filters: what joins rule out while the query runs
 //!                                      ├ reader: bytes through ScanStores, counted by where they came from
 //!                                      └ codec: to the workers and back
 //! ```
@@ -30,7 +29,6 @@ mod reader;
 mod report;
 mod retain_filters;
 mod row_lineage;
-mod runtime_filters;
 mod scan_table;
 mod source;
 mod stores;

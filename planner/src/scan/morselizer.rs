@@ -21,7 +21,6 @@ use super::file_columns::TableColumns;
 use super::file_pruning::FilePruning;
 use super::other_formats::OtherFormats;
 use super::panics::{caught, caught_future, caught_stream};
-use super::runtime_filters::RuntimeFilters;
 use super::scan_table::ScanTable;
 use crate::deletes::{DeleteLoader, FileDeletes};
 use crate::error::PlannerError;
@@ -40,7 +39,6 @@ pub(crate) struct IcebergMorselizer {
     pub(crate) other_formats: OtherFormats,
     pub(crate) table: Arc<ScanTable>,
     pub(crate) progress: Option<Arc<QueryProgress>>,
-    pub(crate) runtime_filters: Option<Arc<RuntimeFilters>>,
 }
 
 impl fmt::Debug for IcebergMorselizer {
@@ -57,7 +55,6 @@ impl Morselizer for IcebergMorselizer {
             table: Arc::clone(&self.table),
             path: file.object_meta.location.clone(),
             progress: self.progress.clone(),
-            runtime_filters: self.runtime_filters.clone(),
         });
         let planner: Result<Box<dyn MorselPlanner>> =
             if let Some(format) = file.extensions.get::<FileFormat>().copied() {
@@ -76,7 +73,7 @@ impl Morselizer for IcebergMorselizer {
             } else {
                 self.plan_parquet(file)
             };
-        let inner = planner.map_err(|error| split.name_file(error))?;
+        let inner = planner.map_err(|error| split.name_unopened(error))?;
         Ok(Box::new(SplitPlanner { inner, split }))
     }
 }
@@ -197,7 +194,6 @@ struct Split {
     table: Arc<ScanTable>,
     path: object_store::path::Path,
     progress: Option<Arc<QueryProgress>>,
-    runtime_filters: Option<Arc<RuntimeFilters>>,
 }
 
 impl Drop for Split {
@@ -224,6 +220,14 @@ fn of_filter(error: &DataFusionError) -> Option<DataFusionError> {
 }
 
 impl Split {
+    /// As [`Self::name_file`], before there is a row that an expression of the query could fail on.
+    fn name_unopened(&self, error: DataFusionError) -> DataFusionError {
+        match error.find_root() {
+            DataFusionError::Execution(_) => self.named(&error),
+            _ => self.name_file(error),
+        }
+    }
+
     /// The error, with the table and the file that it is about, if it is about the file.
     fn name_file(&self, error: DataFusionError) -> DataFusionError {
         if let Some(error) = of_filter(&error) {
@@ -248,6 +252,10 @@ impl Split {
         {
             return error;
         }
+        self.named(&error)
+    }
+
+    fn named(&self, error: &DataFusionError) -> DataFusionError {
         PlannerError::DataFile {
             table: self.table.name.to_string(),
             file: path_to_location(&self.path).unwrap_or_else(|_| self.path.to_string()),
@@ -302,7 +310,7 @@ impl MorselPlanner for SplitPlanner {
             wrapped.set_pending_planner(async move {
                 match caught_future(pending).await {
                     Ok(planner) => Ok(SplitPlanner::wrap(planner, &split)),
-                    Err(error) => Err(split.name_file(error)),
+                    Err(error) => Err(split.name_unopened(error)),
                 }
             });
         }
@@ -319,8 +327,7 @@ struct SplitMorsel {
 impl Morsel for SplitMorsel {
     fn into_stream(self: Box<Self>) -> BoxStream<'static, Result<RecordBatch>> {
         let Self { inner, split } = *self;
-        let runtime_filters = split.runtime_filters.clone();
-        let rows = caught_stream(inner.into_stream())
+        caught_stream(inner.into_stream())
             .map(move |batch| match batch {
                 Ok(batch) => {
                     if let Some(progress) = &split.progress {
@@ -332,10 +339,6 @@ impl Morsel for SplitMorsel {
                 }
                 Err(error) => Err(split.name_file(error)),
             })
-            .boxed();
-        match runtime_filters {
-            Some(filters) => filters.apply(rows),
-            None => rows,
-        }
+            .boxed()
     }
 }

@@ -31,7 +31,6 @@ use super::file_pruning::FilePruning;
 use super::morselizer::{IcebergMorselizer, WithDeletes};
 use super::other_formats::OtherFormats;
 use super::reader::{ReadSource, ReaderFactory};
-use super::runtime_filters::RuntimeFilters;
 use super::scan_table::ScanTable;
 use super::stores::ScanStores;
 use crate::deletes::DeleteLoader;
@@ -181,11 +180,6 @@ impl FileSource for IcebergSource {
         );
         // The predicate prunes Parquet's row groups even where it is evaluated above.
         let evaluated_here = self.parquet.table_parquet_options().global.pushdown_filters;
-        // A scan with a limit counts its rows before they come this way.
-        let filtered_after = self
-            .parquet
-            .filter()
-            .filter(|_| !evaluated_here && base_config.limit.is_none());
         let projection = self.parquet.projection().cloned().ok_or_else(|| {
             DataFusionError::Internal("the Parquet source has no projection".to_string())
         })?;
@@ -211,13 +205,6 @@ impl FileSource for IcebergSource {
             parquet.create_morselizer(Arc::clone(&object_store), &config, partition)
         };
         let plain = morselizer(None, false)?;
-        let runtime_filters = RuntimeFilters::of(
-            filtered_after.as_ref(),
-            &projection,
-            self.batch_size,
-            self.parquet.metrics(),
-            partition,
-        )?;
         let with_deletes = Arc::new(WithDeletes {
             plain: morselizer(None, true)?,
             columns: Arc::clone(&self.table.columns),
@@ -243,7 +230,6 @@ impl FileSource for IcebergSource {
             with_deletes,
             table: Arc::clone(&self.table),
             progress: self.progress.clone(),
-            runtime_filters,
         }))
     }
 
