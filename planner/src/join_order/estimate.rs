@@ -1,6 +1,6 @@
 //! How many rows a plan gives, and what its columns hold.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use arrow::datatypes::DataType;
 use datafusion::common::{Column, DFSchema, Statistics};
@@ -17,7 +17,8 @@ const UNKNOWN_ROWS: f64 = 1000.0;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct PlanEstimate {
     pub rows: f64,
-    columns: HashMap<Column, ColumnEstimate>,
+    /// In order, so that sums over them are the same in every run.
+    columns: BTreeMap<Column, ColumnEstimate>,
 }
 
 impl PlanEstimate {

@@ -1,7 +1,7 @@
 //! Which part of the rows a predicate keeps: values are taken to be spread evenly, and columns to have nothing to do
 //! with each other.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use datafusion::common::Column;
 use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, Like};
@@ -28,10 +28,10 @@ const LEAST: f64 = 1e-9;
 pub(crate) fn kept(predicates: &[&Expr], input: &PlanEstimate) -> Kept {
     let mut kept = Kept {
         rows: 1.0,
-        columns: HashMap::new(),
+        columns: BTreeMap::new(),
     };
     // Both ends of a range count once.
-    let mut ranges: HashMap<&Column, (f64, f64)> = HashMap::new();
+    let mut ranges: BTreeMap<&Column, (f64, f64)> = BTreeMap::new();
     for predicate in predicates.iter().flat_map(|p| split_conjunction(p)) {
         if let Some((column, low, high)) = range_of(predicate)
             && let Some(known) = input.column(column).and_then(|column| column.range)
@@ -63,7 +63,7 @@ pub(crate) fn kept(predicates: &[&Expr], input: &PlanEstimate) -> Kept {
 pub(crate) struct Kept {
     pub rows: f64,
     /// Of each column that a predicate is about, the part of its values.
-    pub columns: HashMap<Column, f64>,
+    pub columns: BTreeMap<Column, f64>,
 }
 
 /// The part of the rows that one predicate keeps.
