@@ -45,7 +45,7 @@ impl AnalyzerRule for DecimalAverages {
 
 fn aggregate(of: Aggregate) -> Result<Transformed<LogicalPlan>> {
     let groups = of.schema.fields().len() - of.aggr_expr.len();
-    let Some(split) = Split::of(&of.aggr_expr, of.input.schema())? else {
+    let Some(split) = Split::of(&of.aggr_expr, of.input.schema()) else {
         return Ok(Transformed::no(LogicalPlan::Aggregate(of)));
     };
     let inner = Aggregate::try_new(of.input, of.group_expr, split.inner)?;
@@ -57,7 +57,7 @@ fn aggregate(of: Aggregate) -> Result<Transformed<LogicalPlan>> {
 }
 
 fn window(of: Window) -> Result<Transformed<LogicalPlan>> {
-    let Some(split) = Split::of(&of.window_expr, of.input.schema())? else {
+    let Some(split) = Split::of(&of.window_expr, of.input.schema()) else {
         return Ok(Transformed::no(LogicalPlan::Window(of)));
     };
     let passed = of.input.schema().fields().len();
@@ -84,13 +84,11 @@ struct Split {
 
 impl Split {
     /// None if there is no average of decimals.
-    fn of(exprs: &[Expr], schema: &DFSchema) -> Result<Option<Split>> {
-        let mut averages = Vec::with_capacity(exprs.len());
-        for expr in exprs {
-            averages.push(Average::of(expr, schema)?);
-        }
+    fn of(exprs: &[Expr], schema: &DFSchema) -> Option<Split> {
+        let averages: Vec<Option<Average>> =
+            exprs.iter().map(|expr| Average::of(expr, schema)).collect();
         if averages.iter().all(Option::is_none) {
-            return Ok(None);
+            return None;
         }
         let mut inner: Vec<Expr> = exprs
             .iter()
@@ -112,7 +110,7 @@ impl Split {
             let quotient = cast(quotient, average.of);
             outer.push(names.save(expr).restore(quotient));
         }
-        Ok(Some(Split { inner, outer }))
+        Some(Split { inner, outer })
     }
 }
 
@@ -145,7 +143,7 @@ struct Average {
 }
 
 impl Average {
-    fn of(expr: &Expr, schema: &DFSchema) -> Result<Option<Average>> {
+    fn of(expr: &Expr, schema: &DFSchema) -> Option<Average> {
         let expr = unaliased(expr);
         let parts = match expr {
             Expr::AggregateFunction(call) if call.func.name() == "avg" => {
@@ -166,15 +164,16 @@ impl Average {
                 };
                 (part(checked_sum()), part(count_udaf()))
             }
-            _ => return Ok(None),
+            _ => return None,
         };
-        Ok(match expr.get_type(schema)? {
-            of @ DataType::Decimal128(..) => Some(Average {
+        // A type that cannot be told, as of a parameter, is no decimal yet.
+        match expr.get_type(schema) {
+            Ok(of @ DataType::Decimal128(..)) => Some(Average {
                 sum: parts.0,
                 count: parts.1,
                 of,
             }),
             _ => None,
-        })
+        }
     }
 }

@@ -165,7 +165,8 @@ impl ScalarUDFImpl for ExactFunction {
             Exact::Plus => apply(left, right, numeric::add).map_err(|e| overflow(e, of)),
             Exact::Minus => apply(left, right, numeric::sub).map_err(|e| overflow(e, of)),
             Exact::Times => apply(left, right, numeric::mul).map_err(|e| overflow(e, of)),
-            Exact::Divide => apply(left, right, |left, right| divide(left, right, of)),
+            Exact::Divide => apply(left, right, |left, right| divide(left, right, of))
+                .map_err(|e| overflow(e, of)),
             Exact::Round => match left {
                 ColumnarValue::Array(array) => Ok(ColumnarValue::Array(round(array, of)?)),
                 ColumnarValue::Scalar(value) => {
@@ -187,6 +188,10 @@ fn overflow(error: DataFusionError, of: &DataType) -> DataFusionError {
     let ArrowError::ArithmeticOverflow(text) = inner.as_ref() else {
         return error;
     };
+    // A division's says it already.
+    if text.contains("out of range") {
+        return DataFusionError::Execution(text.clone());
+    }
     let name = match of {
         DataType::UInt64 => "BIGINT UNSIGNED",
         _ => "BIGINT",
