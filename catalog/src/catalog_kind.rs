@@ -135,7 +135,7 @@ fn sql_place(
     settings: &StoreSettings,
 ) -> Result<SqlPlace, String> {
     if let Some(server) = PostgresServer::of_uri(uri, properties, settings) {
-        return server.map(SqlPlace::Postgres);
+        return server.map(|server| SqlPlace::Postgres(Box::new(server)));
     }
     let sqlite = uri.strip_prefix("jdbc:").unwrap_or(uri);
     SqliteFile::of_uri(sqlite)

@@ -26,7 +26,7 @@ pub(crate) struct SqlConfig {
 #[derive(Debug, Clone)]
 pub(crate) enum SqlPlace {
     Sqlite(SqliteFile),
-    Postgres(PostgresServer),
+    Postgres(Box<PostgresServer>),
 }
 
 impl fmt::Debug for SqlConfig {

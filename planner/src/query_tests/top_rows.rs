@@ -48,7 +48,7 @@ async fn lake() -> Lake {
 }
 
 /// Answers, and the most files that may be opened for them: one is opened ahead of the one that is read.
-const QUERIES: [(&str, &str, u64); 8] = [
+const QUERIES: [(&str, &str, u64); 7] = [
     ("SELECT id FROM t ORDER BY id LIMIT 3", "0; 1; 2", 2),
     (
         "SELECT id FROM t ORDER BY id DESC LIMIT 3",

@@ -285,7 +285,7 @@ impl MorselPlanner for SplitPlanner {
     fn plan(self: Box<Self>) -> Result<Option<MorselPlan>> {
         let Self { inner, split } = *self;
         let planned = caught(|| inner.plan());
-        let Some(mut plan) = planned.map_err(|error| split.name_file(error))? else {
+        let Some(mut plan) = planned.map_err(|error| split.name_unopened(error))? else {
             return Ok(None);
         };
         let morsels = plan
