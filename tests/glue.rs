@@ -81,7 +81,7 @@ async fn requests_to_glue_are_signed_as_awss_library_signs_them() {
     client.query("CREATE DATABASE g.`new`").await;
     // A path with characters that are encoded, and encoded once more to be signed.
     let error = client.error("SELECT * FROM g.`a.b c`.`t(ü)`").await;
-    assert!(error.contains("doesn't exist"), "{error}");
+    assert!(error.contains("does not exist"), "{error}");
     served.abort();
 
     let seen = seen.lock().expect("no panic").clone();

@@ -1,4 +1,5 @@
-"""What Tarn wrote, as PyIceberg and DuckDB read it. Prints the rows that both agree on, as JSON.
+"""What Tarn wrote, as PyIceberg and DuckDB read it. Prints the rows that both agree on, as JSON. DuckDB knows no times of nanoseconds:
+a table that has some is read by PyIceberg alone.
 
 usage: other_readers.py DATA_DIR TABLE ORDER_COLUMN
 """
@@ -37,9 +38,10 @@ def without_nanoseconds(column):
 
 by_pyiceberg = table.scan().to_arrow().sort_by(order)
 by_pyiceberg = as_text(zip(*(without_nanoseconds(c).to_pylist() for c in by_pyiceberg.columns)))
-rows = db.sql(f"select * from iceberg_scan('{table.metadata_location}') order by {order}")
-by_duckdb = as_text(zip(*(without_nanoseconds(c).to_pylist() for c in rows.arrow().read_all().columns)))
-assert by_pyiceberg == by_duckdb, f"PyIceberg\n{by_pyiceberg}\nDuckDB\n{by_duckdb}"
+if not any(str(field.field_type).endswith("_ns") for field in table.schema().fields):
+    rows = db.sql(f"select * from iceberg_scan('{table.metadata_location}') order by {order}")
+    by_duckdb = as_text(zip(*(without_nanoseconds(c).to_pylist() for c in rows.arrow().read_all().columns)))
+    assert by_pyiceberg == by_duckdb, f"PyIceberg\n{by_pyiceberg}\nDuckDB\n{by_duckdb}"
 files = [
     {"partition": str(t.file.partition), "records": t.file.record_count, "bounds": len(t.file.lower_bounds)}
     for t in table.scan().plan_files()
