@@ -12,7 +12,8 @@
 //! ```
 //!
 //! At `b` it rules out rows, row groups and files that it says nothing about. So each filter is followed down once more, by
-//! position, and a scan to which it does not lead loses it.
+//! position, and a scan to which it does not lead loses it. So does the right side of `NOT IN`, where a NULL that the filter rules
+//! out decides the answer.
 
 use std::sync::Arc;
 
@@ -66,8 +67,10 @@ impl Live {
     fn made_by(node: &Arc<dyn ExecutionPlan>, child: usize) -> Option<Self> {
         let filter: Arc<dyn PhysicalExpr> = if let Some(join) = node.downcast_ref::<HashJoinExec>()
         {
-            // The side that is probed.
-            join.dynamic_filter_expr().filter(|_| child == 1)?.clone()
+            // The side that is probed; all of it, where a NULL there decides for every row (NOT IN).
+            join.dynamic_filter_expr()
+                .filter(|_| child == 1 && !join.null_aware)?
+                .clone()
         } else if let Some(sort) = node.downcast_ref::<SortExec>() {
             sort.dynamic_filter_expr()?
         } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
@@ -228,7 +231,7 @@ fn join_origin(join: &HashJoinExec, column: usize, child: usize) -> Option<usize
     let semi = matches!(
         join.join_type(),
         JoinType::LeftSemi | JoinType::LeftAnti | JoinType::RightSemi | JoinType::RightAnti
-    );
+    ) && !join.null_aware;
     join.on().iter().filter(|_| semi).find_map(|(left, right)| {
         let (own, other) = if side == 0 {
             (left, right)

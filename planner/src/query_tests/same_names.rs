@@ -77,6 +77,26 @@ async fn a_key_that_has_the_name_of_another_column_finds_its_rows() {
 }
 
 #[tokio::test]
+async fn a_null_on_the_right_of_not_in_is_never_left_out() {
+    let lake = Lake::new().await;
+    table(&lake, "few", &[("k", &[7])]).await;
+    lake.create("a", &[("k", PrimitiveType::Long)], &[]).await;
+    let keys = Int64Array::from(vec![Some(0), Some(1), None]);
+    lake.append("a", vec![Arc::new(keys)]).await;
+    let not_in = "SELECT k FROM a WHERE k NOT IN (SELECT k FROM few) ORDER BY k";
+    assert_eq!(lake.query(not_in).await.text, "0; 1");
+    // 7 and NULL are in one file, whose bounds are 7: no key of `a` is there.
+    lake.create("more", &[("k", PrimitiveType::Long)], &[])
+        .await;
+    let keys = Int64Array::from(vec![Some(7), None]);
+    lake.append("more", vec![Arc::new(keys)]).await;
+    let not_in = "SELECT k FROM a WHERE k NOT IN (SELECT k FROM more) ORDER BY k";
+    assert_eq!(lake.query(not_in).await.text, "");
+    let nothing = "SELECT count(*) FROM a WHERE k NOT IN (SELECT k FROM more WHERE k > 9)";
+    assert_eq!(lake.query(nothing).await.text, "3");
+}
+
+#[tokio::test]
 async fn a_filter_that_is_the_scans_own_stays() {
     let mut lake = Lake::new().await;
     lake.options.join_reorder = false;

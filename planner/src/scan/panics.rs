@@ -9,6 +9,11 @@ use datafusion::error::{DataFusionError, Result};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 
+/// A reader panicked.
+#[derive(Debug, thiserror::Error)]
+#[error("its reader gave up: {0}")]
+struct GaveUp(String);
+
 /// The outcome of the function, or an error if it panics.
 pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(as_error(panic)))
@@ -36,5 +41,5 @@ fn as_error(panic: Box<dyn Any + Send>) -> DataFusionError {
         .map(|reason| (*reason).to_string())
         .or_else(|| panic.downcast_ref::<String>().cloned());
     let reason = reason.unwrap_or_else(|| "for no reason that it told".to_string());
-    DataFusionError::Execution(format!("its reader gave up: {reason}"))
+    DataFusionError::External(Box::new(GaveUp(reason)))
 }
