@@ -5,6 +5,7 @@
 
 mod harness;
 
+mod bucket_joins;
 mod catalogs;
 mod client_mysql_command_line;
 mod clients_java;

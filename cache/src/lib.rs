@@ -12,6 +12,7 @@
 //! where they came from, and says which node should hold which object ([`rendezvous`]).
 
 mod block;
+mod chosen_worker;
 mod counters;
 mod data_cache;
 mod error;
@@ -24,6 +25,7 @@ mod store;
 #[cfg(test)]
 mod read_tests;
 
+pub use chosen_worker::ChosenWorker;
 pub use counters::{CacheStats, ReadCounters};
 pub use data_cache::DataCache;
 pub use error::CacheError;

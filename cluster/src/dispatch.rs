@@ -86,6 +86,8 @@ pub struct QueryContext {
     pub partitions_per_task: Option<usize>,
     /// Workers that failed this query before, not to be used again.
     pub exclude: Vec<Url>,
+    /// The workers to use, if whoever plans had to know them before; otherwise those that are there.
+    pub workers: Option<WorkerSnapshot>,
 }
 
 /// Spreads queries over the workers of a [`Membership`].
@@ -127,6 +129,9 @@ impl ClusterDispatch {
 
     /// The workers that a query planned now would use.
     pub fn workers(&self, query: &QueryContext) -> WorkerSnapshot {
+        if let Some(workers) = &query.workers {
+            return workers.clone();
+        }
         self.membership
             .snapshot()
             .without(&query.exclude)

@@ -37,6 +37,8 @@ pub enum ErrorKind {
     /// The query's or the process's memory limit.
     MemoryLimit,
     SpillDiskFull,
+    /// More of a query's joins than `max_shuffled_dimensions` would be shuffled.
+    TooManyShuffles,
     /// Valid SQL, or a table feature, that this version does not do.
     Unsupported,
     /// No worker is registered with the coordinator.
@@ -118,6 +120,7 @@ impl ErrorKind {
         Self::TimedOut,
         Self::MemoryLimit,
         Self::SpillDiskFull,
+        Self::TooManyShuffles,
         Self::Unsupported,
         Self::NoWorker,
         Self::WorkerLost,
@@ -172,6 +175,7 @@ impl ErrorKind {
             Self::TimedOut => codes(3024, "HY000", G::DeadlineExceeded),
             Self::MemoryLimit => codes(1038, "HY001", G::ResourceExhausted),
             Self::SpillDiskFull => codes(1021, "HY000", G::ResourceExhausted),
+            Self::TooManyShuffles => codes(1104, "42000", G::FailedPrecondition),
             Self::Unsupported => codes(1235, "42000", G::Unimplemented),
             Self::NoWorker => codes(1429, "HY000", G::Unavailable),
             Self::WorkerLost => codes(1430, "HY000", G::Unavailable),

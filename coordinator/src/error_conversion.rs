@@ -59,6 +59,7 @@ impl From<RewriteError> for Error {
         match &error {
             RewriteError::UnknownVariable(name) => crate::variables::unknown(name),
             RewriteError::Unsupported(_) => Self::new(ErrorKind::Unsupported, error.to_string()),
+            RewriteError::Hint(_) => Self::new(ErrorKind::InvalidQuery, error.to_string()),
             RewriteError::ParameterCount(_) => {
                 Self::new(ErrorKind::WrongArgumentCount, error.to_string())
             }

@@ -28,6 +28,7 @@ mod retry;
 mod rows;
 mod session;
 mod settings;
+mod shuffle_limit;
 mod statement;
 mod system;
 mod type_names;

@@ -15,8 +15,8 @@ use tarn_planner::statement::{
     configure_sql, names_row_lineage, rewrite_query,
 };
 use tarn_planner::{
-    QueryCatalogs, SessionOptions, TableNames, analyze, iceberg_scans, optimize, session_builder,
-    with_ordered_joins,
+    JoinDistribution, QueryCatalogs, SessionOptions, TableNames, analyze, iceberg_scans,
+    join_distributions, optimize, session_builder, with_ordered_joins,
 };
 use url::Url;
 
@@ -26,6 +26,7 @@ use crate::error::Result;
 use crate::processes::RunningStatement;
 use crate::profile::with_answered_by_metadata;
 use crate::session::SessionShared;
+use crate::shuffle_limit::shuffles_allowed;
 use crate::system::SystemSchemas;
 use crate::variables::{SERVER_VERSION, VariableKind, Variables, find};
 
@@ -213,9 +214,28 @@ impl StatementContext {
         }
     }
 
-    /// The physical plan of the first attempt.
+    /// The physical plan of the first attempt, if it is one that may run.
     pub async fn first_attempt(&self, planned: &Planned) -> Result<Attempt> {
+        let attempt = self.first_plan(planned).await?;
+        shuffles_allowed(
+            &self.joins(&attempt.plan),
+            self.number("max_shuffled_dimensions"),
+        )?;
+        Ok(attempt)
+    }
+
+    /// The physical plan of the first attempt, to be looked at.
+    pub async fn first_plan(&self, planned: &Planned) -> Result<Attempt> {
         self.attempt(planned, planned.state.clone()).await
+    }
+
+    /// How the rows of each join of a plan meet.
+    pub fn joins(&self, plan: &Arc<dyn ExecutionPlan>) -> Vec<JoinDistribution> {
+        let tasks = match &self.engine.parts().dispatch {
+            Dispatch::Local => 1,
+            Dispatch::Cluster(cluster) => cluster.workers(&QueryContext::default()).len(),
+        };
+        join_distributions(plan, tasks)
     }
 
     /// Plans anew over the workers that are left; the pinned tables stay as they are.
@@ -247,6 +267,7 @@ impl StatementContext {
         };
         let mut options = SessionOptions {
             join_reorder: self.variables.is_on("join_reorder"),
+            bucket_joins: self.variables.is_on("bucket_joins"),
             query_id: self.running.id,
             query_memory_bytes: memory,
             progress: Some(Arc::clone(&self.running.progress)),
@@ -258,6 +279,19 @@ impl StatementContext {
         if let rows @ 1.. = self.number("batch_rows") {
             options.batch_rows = rows;
         }
+        let mut query = QueryContext {
+            query_id: self.running.id.to_string(),
+            query_memory_bytes: memory,
+            partitions_per_task: Some(self.number("target_partitions"))
+                .filter(|partitions| *partitions > 0),
+            exclude: lost.to_vec(),
+            workers: None,
+        };
+        if let Dispatch::Cluster(cluster) = dispatch {
+            let workers = cluster.workers(&query);
+            options.workers = workers.nodes().to_vec();
+            query.workers = Some(workers);
+        }
         let mut builder = session_builder(
             &options,
             Arc::clone(&self.engine.parts().runtime),
@@ -268,16 +302,7 @@ impl StatementContext {
         configure_sql(builder.config().get_or_insert_default().options_mut());
         let builder = match dispatch {
             Dispatch::Local => builder,
-            Dispatch::Cluster(cluster) => cluster.configure(
-                builder,
-                &QueryContext {
-                    query_id: self.running.id.to_string(),
-                    query_memory_bytes: memory,
-                    partitions_per_task: Some(self.number("target_partitions"))
-                        .filter(|partitions| *partitions > 0),
-                    exclude: lost.to_vec(),
-                },
-            )?,
+            Dispatch::Cluster(cluster) => cluster.configure(builder, &query)?,
         };
         let mut state = builder.build();
         // What NOW() is: the same in all parts of a statement, and again when it is started anew.

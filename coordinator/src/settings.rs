@@ -48,6 +48,9 @@ pub struct QuerySettings {
     pub target_partitions: usize,
     /// Rows of a batch between operators. Variable `batch_rows`.
     pub batch_rows: usize,
+    /// Tables that one query may join with each other by shuffling both sides, beside the first. Variable
+    /// `max_shuffled_dimensions`.
+    pub max_shuffled_dimensions: u32,
     /// How often a query is started anew when a worker is lost before any row reached the client.
     pub retries: u32,
     /// Batches that may wait between the execution and a client that reads slowly.
@@ -77,6 +80,7 @@ impl Default for QuerySettings {
             memory_bytes: None,
             target_partitions: 0,
             batch_rows: 8192,
+            max_shuffled_dimensions: 4,
             retries: 3,
             result_queue_batches: 4,
             target_file_bytes: 512 << 20,

@@ -114,6 +114,12 @@ pub const VARIABLES: &[Variable] = &[
         "Rows of a batch between operators.",
     ),
     mysql("big_tables", SWITCH, "OFF"),
+    tarn(
+        "bucket_joins",
+        SWITCH,
+        "",
+        "Tables in buckets of what they are joined or grouped by are not shuffled.",
+    ),
     mysql("character_set_client", TEXT, "utf8mb4"),
     mysql("character_set_connection", TEXT, "utf8mb4"),
     mysql("character_set_database", TEXT, "utf8mb4"),
@@ -150,6 +156,12 @@ pub const VARIABLES: &[Variable] = &[
         help: "A SELECT that takes longer is stopped; 0 for no limit. The shorter of this and query_timeout holds.",
         ..mysql("max_execution_time", integer(0, i64::MAX), "0")
     },
+    tarn(
+        "max_shuffled_dimensions",
+        integer(0, 1_000),
+        "joins",
+        "Tables that one query may join with its main table by shuffling both; with more it is refused.",
+    ),
     mysql("max_statement_time", TEXT, "0"),
     mysql("net_buffer_length", integer(1_024, 1_048_576), "16384"),
     mysql("net_read_timeout", SECONDS, "30"),
@@ -291,7 +303,12 @@ impl Variables {
             ),
             ("target_partitions", query.target_partitions.to_string()),
             ("batch_rows", query.batch_rows.to_string()),
+            ("bucket_joins", "OFF".to_owned()),
             ("join_reorder", "ON".to_owned()),
+            (
+                "max_shuffled_dimensions",
+                query.max_shuffled_dimensions.to_string(),
+            ),
             ("query_retries", query.retries.to_string()),
             (
                 "result_queue_batches",

@@ -14,6 +14,7 @@
 pub mod functions;
 pub mod statement;
 
+mod buckets;
 mod comparisons;
 mod deletes;
 mod distinct_values;
@@ -21,6 +22,7 @@ mod error;
 mod estimate;
 mod exact_arithmetic;
 mod formats;
+mod hints;
 mod join_order;
 mod margin_pool;
 mod memory;
@@ -42,6 +44,7 @@ mod yielding_joins;
 #[cfg(test)]
 mod query_tests;
 
+pub use buckets::{Distribution, JoinDistribution, join_distributions};
 pub use error::PlannerError;
 pub use estimate::{TableEstimate, estimate};
 pub use formats::write_default;

@@ -32,6 +32,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::union::UnionExec;
 
+use crate::buckets::hash_join;
 use crate::scan::retain_filters;
 
 /// Takes filters off the scans that are not theirs. It goes after DataFusion's pushdown of such filters.
@@ -173,7 +174,7 @@ fn by_position(
 /// Which column of its child `child` an operator gives on as its column `column`; `None` if it is none of that child's, or the
 /// operator is not known to.
 fn origin(node: &Arc<dyn ExecutionPlan>, column: usize, child: usize) -> Option<usize> {
-    if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+    if let Some(join) = hash_join(node) {
         join_origin(join, column, child)
     } else if let Some(filter) = node.downcast_ref::<FilterExec>() {
         match filter.projection().as_ref() {

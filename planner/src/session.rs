@@ -14,8 +14,10 @@ use datafusion::prelude::SessionConfig;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::buckets::{BucketJoins, BucketPlacement};
 use crate::comparisons::{AlikeLists, AlikeOperators, Comparisons, EqualFloats, EqualZeros};
 use crate::exact_arithmetic::{DecimalAverages, ExactArithmetic};
+use crate::hints::{HintedPlanner, HintedRelations};
 use crate::join_order::JoinOrderPlanner;
 use crate::memory::query_runtime;
 use crate::metadata_answers::MetadataAnswers;
@@ -74,6 +76,10 @@ pub struct SessionOptions {
     pub prefer_hash_join: bool,
     /// Joins are put into the order that costs least by statistics. Without, they stay as they are written.
     pub join_reorder: bool,
+    /// Shuffles are taken away where tables are in buckets of what they are joined or grouped by.
+    pub bucket_joins: bool,
+    /// The names of the workers that the query runs on, in the order of its tasks; none if it runs in this process.
+    pub workers: Vec<String>,
     /// Where scans tell how far they are.
     pub progress: Option<Arc<QueryProgress>>,
 }
@@ -88,6 +94,8 @@ impl Default for SessionOptions {
             late_materialization: false,
             prefer_hash_join: true,
             join_reorder: true,
+            bucket_joins: true,
+            workers: Vec::new(),
             progress: None,
         }
     }
@@ -135,16 +143,21 @@ pub fn session_builder(
     default_catalog: &str,
     default_database: &str,
 ) -> datafusion::error::Result<SessionStateBuilder> {
-    let config =
+    let mut config =
         session_config(o).with_default_catalog_and_schema(default_catalog, default_database);
+    config.options_mut().extensions.insert(BucketPlacement {
+        workers: o.workers.clone(),
+    });
     let mut builder = SessionStateBuilder::new()
         .with_session_id(o.query_id.to_string())
         .with_config(config)
         .with_runtime_env(query_runtime(&runtime, o.query_memory_bytes))
         .with_catalog_list(catalogs)
         .with_default_features()
+        .with_relation_planners(vec![Arc::new(HintedRelations)])
+        .with_query_planner(Arc::new(HintedPlanner))
         .with_analyzer_rule(Arc::new(SingleRowSubqueries))
-        .with_physical_optimizer_rules(physical_rules());
+        .with_physical_optimizer_rules(physical_rules(o.bucket_joins));
     if o.join_reorder {
         builder = builder.with_query_planner(Arc::new(JoinOrderPlanner));
     }
@@ -164,7 +177,7 @@ pub fn session_builder(
 }
 
 /// DataFusion's rules, what answers without reading before them, and what makes plans run well after them.
-fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+fn physical_rules(bucket_joins: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let after_sorts = rules
         .iter()
@@ -175,6 +188,9 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     rules.push(Arc::new(WindowConstants));
     rules.push(Arc::new(ProvenFilters));
     rules.push(Arc::new(YieldingJoins));
+    rules.push(Arc::new(BucketJoins {
+        unasked: bucket_joins,
+    }));
     rules
 }
 

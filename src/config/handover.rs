@@ -70,6 +70,7 @@ impl Settings {
                 memory_bytes: Some(self.bytes("query.memory")).filter(|bytes| *bytes > 0),
                 target_partitions: self.count("query.target_partitions") as usize,
                 batch_rows: self.count("query.batch_rows") as usize,
+                max_shuffled_dimensions: self.small("query.max_shuffled_dimensions"),
                 retries: self.small("query.retries"),
                 target_file_bytes: self.bytes("query.target_file"),
                 ..QuerySettings::default()

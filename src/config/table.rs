@@ -330,6 +330,13 @@ pub const SETTINGS: &[Setting] = &[
     ),
     setting(
         "query",
+        "max_shuffled_dimensions",
+        Kind::Count { least: 0 },
+        "4",
+        "How many tables one query may join with its main table by shuffling both; with more it is refused. Joins by buckets and broadcasts do not count. `SET max_shuffled_dimensions` overrides it in a session.",
+    ),
+    setting(
+        "query",
         "compression",
         Kind::Choice(&["lz4", "zstd", "none"]),
         "lz4",

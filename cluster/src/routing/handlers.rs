@@ -3,7 +3,9 @@ use super::pieces::{Piece, split_files};
 use super::placement::{home_of, place};
 use crate::snapshot::WorkerSnapshot;
 use async_trait::async_trait;
+use datafusion::common::internal_err;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
@@ -15,6 +17,7 @@ use datafusion_distributed::{
     ScaleUpLeafNodeEvent, ScaleUpLeafNodeEventResponse, ScaleUpLeafNodeHandler,
 };
 use std::sync::Arc;
+use tarn_cache::ChosenWorker;
 use url::Url;
 
 /// How scans are spread over workers.
@@ -73,7 +76,20 @@ impl ScanRouting {
         if tasks <= 1 {
             return Ok(Arc::clone(leaf));
         }
-        let groups = if keeps_groups(scan) {
+        let groups = if has_chosen_workers(scan) {
+            if let Some(chosen) = chosen_worker(scan)
+                && chosen.meets_shuffled
+                && tasks != chosen.workers
+            {
+                return internal_err!(
+                    "rows are sent to {} workers, and those that they meet are on {tasks}",
+                    chosen.workers
+                );
+            }
+            (0..tasks)
+                .map(|task| chosen_groups(&scan.file_groups, task, tasks))
+                .collect()
+        } else if keeps_groups(scan) {
             deal_groups(&scan.file_groups, tasks)
         } else {
             // Any number of tasks but the snapshot's own is odd; the first workers then serve as well as any.
@@ -168,6 +184,32 @@ fn keeps_groups(scan: &FileScanConfig) -> bool {
     scan.partitioned_by_file_group || scan.preserve_order || !scan.output_ordering.is_empty()
 }
 
+/// Whether the plan chose the worker of each file. It did so for a scan by groups from which all files were pruned, too.
+fn has_chosen_workers(scan: &FileScanConfig) -> bool {
+    let mut files = scan.file_groups.iter().flat_map(|group| group.iter());
+    scan.partitioned_by_file_group
+        && files.all(|file| file.extensions.get::<ChosenWorker>().is_some())
+}
+
+/// The choice for one of the files: what it says of all of them is the same.
+fn chosen_worker(scan: &FileScanConfig) -> Option<&ChosenWorker> {
+    let mut files = scan.file_groups.iter().flat_map(|group| group.iter());
+    files.next()?.extensions.get::<ChosenWorker>()
+}
+
+/// The groups of one task: in each, the files whose worker was chosen to be this one. Groups that are left empty stay, so
+/// that group `i` of every scan has the same place.
+fn chosen_groups(groups: &[FileGroup], task: usize, tasks: usize) -> Vec<FileGroup> {
+    let is_here = |file: &&PartitionedFile| {
+        let chosen = file.extensions.get::<ChosenWorker>();
+        chosen.map_or(0, |chosen| chosen.worker) % tasks == task
+    };
+    groups
+        .iter()
+        .map(|group| FileGroup::new(group.iter().filter(is_here).cloned().collect()))
+        .collect()
+}
+
 /// Group `i` goes to task `i mod tasks`, padded so that every task has as many groups.
 fn deal_groups(groups: &[FileGroup], tasks: usize) -> Vec<Vec<FileGroup>> {
     let each = groups.len().div_ceil(tasks).max(1);
@@ -195,6 +237,10 @@ impl DesiredTaskCountHandler for ScanRouting {
             return Some(Ok(DesiredTaskCountEventResponse::desired(1)));
         }
         let scan = file_scan(event.plan)?;
+        if chosen_worker(scan).is_some_and(|chosen| chosen.meets_shuffled) {
+            let tasks = self.workers.len().max(1);
+            return Some(Ok(DesiredTaskCountEventResponse::desired(tasks)));
+        }
         let bytes: u64 = scan
             .file_groups
             .iter()
@@ -229,5 +275,49 @@ impl RouteTasksHandler for ScanRouting {
     fn handle(&self, event: RouteTasksEvent) -> Option<Result<RouteTasksEventResponse>> {
         self.route(event.plan, event.task_count)
             .map(|urls| Ok(RouteTasksEventResponse::new(urls)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(files: &[(&str, usize)]) -> FileGroup {
+        let file = |(path, worker): &(&str, usize)| {
+            PartitionedFile::new(*path, 1).with_extension(ChosenWorker {
+                worker: *worker,
+                workers: 3,
+                meets_shuffled: false,
+            })
+        };
+        FileGroup::new(files.iter().map(file).collect())
+    }
+
+    fn paths(groups: &[FileGroup]) -> Vec<Vec<&str>> {
+        groups
+            .iter()
+            .map(|group| {
+                let files = group.iter();
+                files
+                    .map(|file| file.object_meta.location.as_ref())
+                    .collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_chosen_worker_gets_its_files_in_the_groups_that_they_were_in() {
+        let groups = [group(&[("a", 0), ("b", 2), ("c", 0)]), group(&[("d", 1)])];
+        assert_eq!(
+            paths(&chosen_groups(&groups, 0, 3)),
+            [vec!["a", "c"], vec![]]
+        );
+        assert_eq!(paths(&chosen_groups(&groups, 1, 3)), [vec![], vec!["d"]]);
+        assert_eq!(paths(&chosen_groups(&groups, 2, 3)), [vec!["b"], vec![]]);
+        // A scan that lost all its files to pruning has as many groups as those that it meets.
+        assert_eq!(
+            paths(&chosen_groups(&[group(&[]), group(&[])], 1, 3)).len(),
+            2
+        );
     }
 }

@@ -8,8 +8,8 @@ use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion_distributed::{DistributedMetricsFormat, display_plan_ascii};
 use futures::StreamExt;
 use tarn_audit::{Counts, ScanReport};
-use tarn_planner::finish_scan_reports;
 use tarn_planner::statement::{ExplainMode, Query, Statement};
+use tarn_planner::{JoinDistribution, finish_scan_reports};
 
 use super::execute::Answer;
 use crate::error::{Error, ErrorKind, Result};
@@ -60,8 +60,9 @@ fn lines(text_lines: Vec<String>) -> RowSet {
 
 async fn plan(context: &StatementContext, query: &Query) -> Result<Vec<String>> {
     let planned = context.plan(query).await?;
-    let attempt = context.first_attempt(&planned).await?;
+    let attempt = context.first_plan(&planned).await?;
     let mut lines = plan_lines(attempt.plan.as_ref(), false);
+    lines.extend(join_lines(&context.joins(&attempt.plan)));
     lines.extend(pruning_lines(&planned_reports(
         &planned.catalogs,
         &attempt.plan,
@@ -72,7 +73,7 @@ async fn plan(context: &StatementContext, query: &Query) -> Result<Vec<String>> 
 async fn verbose(context: &StatementContext, query: &Query) -> Result<Vec<String>> {
     let planned = context.plan(query).await?;
     let optimized = context.optimized(&planned).await?;
-    let attempt = context.first_attempt(&planned).await?;
+    let attempt = context.first_plan(&planned).await?;
     let mut lines = Vec::new();
     let mut section = |title: &str, body: String| {
         lines.push(format!("== {title} =="));
@@ -99,6 +100,7 @@ async fn verbose(context: &StatementContext, query: &Query) -> Result<Vec<String
             .indent(true)
             .to_string(),
     );
+    lines.extend(join_lines(&context.joins(&attempt.plan)));
     lines.extend(pruning_lines(&planned_reports(
         &planned.catalogs,
         &attempt.plan,
@@ -133,6 +135,7 @@ async fn analyze(context: &StatementContext, query: &Query, per_task: bool) -> R
             .load(std::sync::atomic::Ordering::Relaxed),
     )];
     lines.extend(plan_lines(executed.as_ref(), true));
+    lines.extend(join_lines(&context.joins(&attempt.plan)));
     lines.extend(pruning_lines(&reports));
     Ok(lines)
 }
@@ -180,6 +183,29 @@ fn plan_lines(plan: &dyn ExecutionPlan, metrics: bool) -> Vec<String> {
         .lines()
         .map(str::to_owned)
         .collect()
+}
+
+/// How the rows of each join meet.
+fn join_lines(joins: &[JoinDistribution]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for join in joins {
+        let on = match join.on.is_empty() {
+            true => String::new(),
+            false => format!(" on {}", join.on),
+        };
+        let moved = match join.moved_bytes {
+            Some(0) => "nothing is sent".to_owned(),
+            Some(count) => format!("about {} are sent", bytes(count)),
+            None => "how much is sent is not known".to_owned(),
+        };
+        lines.extend([
+            String::new(),
+            format!("join of {} and {}{on}", join.left, join.right),
+            format!("  distribution  {}: {}", join.distribution, join.reason),
+            format!("  network       {moved}"),
+        ]);
+    }
+    lines
 }
 
 fn pruning_lines(reports: &[ScanReport]) -> Vec<String> {
@@ -295,7 +321,7 @@ pub(super) fn schema(mode: ExplainMode) -> SchemaRef {
 /// A row per scanned table and the totals, from metadata alone: no worker is needed.
 async fn estimated(context: &StatementContext, query: &Query) -> Result<RowSet> {
     let planned = context.plan_locally(query).await?;
-    let attempt = context.first_attempt(&planned).await?;
+    let attempt = context.first_plan(&planned).await?;
     let scans = planned_reports(&planned.catalogs, &attempt.plan);
     let mut totals = [0_u64; 4];
     let mut rows: Vec<Vec<Cell>> = Vec::new();
@@ -321,7 +347,31 @@ async fn estimated(context: &StatementContext, query: &Query) -> Result<RowSet> 
 
 #[cfg(test)]
 mod tests {
+    use tarn_planner::Distribution;
+
     use super::*;
+
+    #[test]
+    fn joins_are_told_with_their_reason_and_their_bytes() {
+        let join = JoinDistribution {
+            distribution: Distribution::BucketShuffle,
+            left: "users".into(),
+            right: "events".into(),
+            on: "id@0 = user_id@1".into(),
+            reason: "events is read by 16 buckets of its keys".into(),
+            moved_bytes: Some(2048),
+            group: 1,
+        };
+        assert_eq!(
+            join_lines(&[join]),
+            [
+                "",
+                "join of users and events on id@0 = user_id@1",
+                "  distribution  BUCKET_SHUFFLE: events is read by 16 buckets of its keys",
+                "  network       about 2.0 KiB are sent",
+            ]
+        );
+    }
 
     #[test]
     fn pruning_is_told_level_by_level() {

@@ -51,6 +51,7 @@ pub fn register_functions(registry: &mut dyn FunctionRegistry) -> Result<()> {
     for function in scalar_functions() {
         registry.register_udf(function)?;
     }
+    registry.register_udf(crate::buckets::route_function())?;
     for function in aggregate_functions() {
         registry.register_udaf(function)?;
     }

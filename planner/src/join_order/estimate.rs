@@ -215,6 +215,8 @@ pub(crate) fn estimate(plan: &LogicalPlan, inputs: &[PlanEstimate]) -> PlanEstim
             input.renamed(&first_schema(plan), schema)
         }
         LogicalPlan::Repartition(_) => input.clone(),
+        // A hint.
+        LogicalPlan::Extension(_) if first_schema(plan) == *schema => input.clone(),
         LogicalPlan::Window(_) => {
             let mut all = PlanEstimate::unknown(input.rows, schema);
             all.columns

@@ -12,11 +12,12 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::Optimizer;
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use datafusion::physical_planner::PhysicalPlanner;
 
 use super::ordering::Ordering;
 use super::scans::ScanStatistics;
 use super::search::MOST_PAIRS;
+use crate::hints::physical_planner;
 
 /// DataFusion's planner, with joins in the order that costs least.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl QueryPlanner for JoinOrderPlanner {
         state: &SessionState,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let ordered = with_ordered_joins(logical, state).await?;
-        DefaultPhysicalPlanner::default()
+        physical_planner()
             .create_physical_plan(&ordered, state)
             .await
     }

@@ -29,6 +29,7 @@ use tarn_catalog::{CatalogError, DecodedManifest, PinnedTable, location_to_path}
 
 use super::iceberg_table::IcebergTable;
 use super::scan_deletes::ScanDeletes;
+use crate::buckets::SpecBuckets;
 use crate::error::catalog_error;
 use crate::formats::FileFormat;
 use crate::metadata_answers::{FilePlace, ScanFacts};
@@ -238,6 +239,7 @@ impl ScanPlan<'_> {
         let count: usize = kept.iter().map(|files| files.keep.true_count()).sum();
         let with_statistics = count * layout.columns().len() <= MAX_FILE_STATISTICS;
         let mut constants = PartitionConstants::default();
+        let mut buckets: HashMap<i32, SpecBuckets> = HashMap::new();
         let mut files = Vec::with_capacity(count);
         for (of_manifest, kept) in kept.iter().enumerate() {
             let manifest = &kept.manifest;
@@ -249,6 +251,9 @@ impl ScanPlan<'_> {
                 false => vec![],
             };
             let identity = identity_columns(layout, manifest.partition_spec_id);
+            let buckets = buckets
+                .entry(manifest.partition_spec_id)
+                .or_insert_with(|| SpecBuckets::new(layout, manifest.partition_spec_id));
             for index in kept.indices() {
                 let data = manifest.entries[index].data_file();
                 let format = self.format(data)?;
@@ -272,6 +277,9 @@ impl ScanPlan<'_> {
                 });
                 if let Some(set) = constants.of_file(data, &identity, layout, lineage) {
                     file = file.with_extension(set);
+                }
+                if let Some(buckets) = buckets.of_file(data.partition()) {
+                    file = file.with_extension(buckets);
                 }
                 if let Some(rows) = kept.deletes.get(&index) {
                     file = file.with_extension(deletes.of_file(data, rows)?);

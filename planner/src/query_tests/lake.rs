@@ -25,6 +25,8 @@ pub(crate) struct Lake {
     pub stores: Arc<ScanStores>,
     pub options: SessionOptions,
     pub folder: tempfile::TempDir,
+    /// Sides of joins with fewer bytes are broadcast; `None`: as many as DataFusion says.
+    pub broadcast_bytes: Option<usize>,
 }
 
 /// What a query answered, and what its scans did.
@@ -47,6 +49,7 @@ impl Lake {
                 ..SessionOptions::default()
             },
             folder,
+            broadcast_bytes: None,
         }
     }
 
@@ -115,7 +118,17 @@ impl Lake {
             DEFAULT_CATALOG,
             DEFAULT_DATABASE,
         );
-        SessionContext::new_with_state(builder.expect("a session").build())
+        let mut builder = builder.expect("a session");
+        if let Some(bytes) = self.broadcast_bytes {
+            let optimizer = &mut builder
+                .config()
+                .get_or_insert_default()
+                .options_mut()
+                .optimizer;
+            optimizer.hash_join_single_partition_threshold = bytes;
+            optimizer.hash_join_single_partition_threshold_rows = bytes;
+        }
+        SessionContext::new_with_state(builder.build())
     }
 
     pub(crate) async fn plan(&self, sql: &str) -> Arc<dyn ExecutionPlan> {

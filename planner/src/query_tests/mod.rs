@@ -1,6 +1,7 @@
 //! Queries over real tables, made with the catalog's own append.
 
 mod answers;
+mod buckets;
 mod codec;
 mod damaged_files;
 mod defaults;

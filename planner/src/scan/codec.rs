@@ -5,6 +5,7 @@
 //!        │         schema, projection, predicate, Parquet options
 //!        ├ table   name, storage, schema with field ids, name mapping, scan report
 //!        ├ groups  the files, with what datafusion-proto has no place for: constants, exact statistics, deletes
+//!        ├ buckets the column and number of buckets, where partitions are buckets
 //!        └ flags   limit in 64 bits, order, partitioned_by_file_group, the sort order that was pushed down
 //! ```
 
@@ -38,6 +39,9 @@ use super::delete_codec::{DecodedDeletes, DeleteFileSet, DeletesMessage, FileDel
 use super::scan_table::ScanTable;
 use super::source::IcebergSource;
 use super::stores::ScanStores;
+use crate::buckets::{
+    BucketJoinExec, FileBucket, FileBuckets, ScanBuckets, decode_join, encode_join, is_join,
+};
 use crate::deletes::FileDeletes;
 use crate::error::PlannerError;
 use crate::formats::FileFormat;
@@ -88,6 +92,27 @@ struct ScanMessage {
     /// Each delete file once; data files name theirs by number.
     #[prost(message, optional, tag = "20")]
     deletes: Option<DeletesMessage>,
+    /// Set when the partitions are buckets.
+    #[prost(message, optional, tag = "21")]
+    buckets: Option<BucketsMessage>,
+}
+
+/// A [`ScanBuckets`] whose files are placed.
+#[derive(Clone, PartialEq, Message)]
+struct BucketsMessage {
+    #[prost(uint32, tag = "1")]
+    column: u32,
+    #[prost(uint32, tag = "2")]
+    count: u32,
+}
+
+/// A file's bucket of the column that the scan's are of.
+#[derive(Clone, PartialEq, Message)]
+struct FileBucketMessage {
+    #[prost(uint32, tag = "1")]
+    count: u32,
+    #[prost(uint32, optional, tag = "2")]
+    bucket: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -115,6 +140,8 @@ struct FileMessage {
     /// [`FileFormat::number`], for files that are not Parquet.
     #[prost(uint32, optional, tag = "16")]
     format: Option<u32>,
+    #[prost(message, optional, tag = "17")]
+    bucket: Option<FileBucketMessage>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -133,6 +160,9 @@ impl PhysicalExtensionCodec for ScanCodec {
     fn try_encode(&self, node: Arc<dyn ExecutionPlan>, buf: &mut Vec<u8>) -> Result<()> {
         if encode_answer(&node, buf)? {
             return Ok(());
+        }
+        if let Some(join) = node.downcast_ref::<BucketJoinExec>() {
+            return encode_join(join, self, buf);
         }
         let config = node
             .downcast_ref::<DataSourceExec>()
@@ -163,7 +193,7 @@ impl PhysicalExtensionCodec for ScanCodec {
             .map(|group| {
                 let files = group
                     .iter()
-                    .map(|file| encode_file(file, &mut constants, &mut deletes))
+                    .map(|file| encode_file(file, &mut constants, &mut deletes, source.buckets()))
                     .collect::<Result<_>>()?;
                 Ok(GroupMessage { files })
             })
@@ -187,6 +217,15 @@ impl PhysicalExtensionCodec for ScanCodec {
             constants: constants.messages,
             order,
             deletes: deletes.into_message(),
+            buckets: source
+                .buckets()
+                .map(|buckets| {
+                    Ok::<_, DataFusionError>(BucketsMessage {
+                        column: u32::try_from(buckets.column).map_err(codec_error)?,
+                        count: buckets.count,
+                    })
+                })
+                .transpose()?,
         };
         message.encode(buf).map_err(codec_error)
     }
@@ -194,11 +233,14 @@ impl PhysicalExtensionCodec for ScanCodec {
     fn try_decode(
         &self,
         buf: &[u8],
-        _inputs: &[Arc<dyn ExecutionPlan>],
+        inputs: &[Arc<dyn ExecutionPlan>],
         ctx: &TaskContext,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if let Some(answer) = decode_answer(buf)? {
             return Ok(answer);
+        }
+        if is_join(buf) {
+            return decode_join(buf, inputs, ctx, self);
         }
         let message = ScanMessage::decode(buf).map_err(codec_error)?;
         if message.magic != MAGIC {
@@ -226,6 +268,11 @@ impl PhysicalExtensionCodec for ScanCodec {
             .map(decode_constants)
             .collect::<Result<Vec<_>>>()?;
         let deletes = DecodedDeletes::new(message.deletes.unwrap_or_default(), &table)?;
+        let buckets = message.buckets.map(|buckets| ScanBuckets {
+            column: buckets.column as usize,
+            count: buckets.count,
+            placed: true,
+        });
         let groups = message
             .groups
             .into_iter()
@@ -233,13 +280,14 @@ impl PhysicalExtensionCodec for ScanCodec {
                 let files = group
                     .files
                     .into_iter()
-                    .map(|file| decode_file(file, &constants, &deletes));
+                    .map(|file| decode_file(file, &constants, &deletes, buckets));
                 Ok(FileGroup::new(files.collect::<Result<_>>()?))
             })
             .collect::<Result<_>>()?;
         let progress = ctx.session_config().get_extension::<QueryProgress>();
         let stores = Arc::clone(&self.stores);
-        let source = IcebergSource::new(parquet.clone(), table, stores, progress);
+        let source =
+            IcebergSource::new(parquet.clone(), table, stores, progress).with_buckets(buckets);
         let source = with_order(
             source,
             &message.order,
@@ -310,6 +358,7 @@ fn encode_file(
     file: &PartitionedFile,
     constants: &mut ConstantSets,
     deletes: &mut DeleteFileSet,
+    buckets: Option<ScanBuckets>,
 ) -> Result<FileMessage> {
     Ok(FileMessage {
         path: file.object_meta.location.to_string(),
@@ -334,6 +383,13 @@ fn encode_file(
             .extensions
             .get::<FileFormat>()
             .map(|format| format.number()),
+        bucket: buckets
+            .zip(file.extensions.get::<FileBuckets>())
+            .and_then(|(of, buckets)| buckets.of_column(of.column))
+            .map(|bucket| FileBucketMessage {
+                count: bucket.count,
+                bucket: bucket.bucket,
+            }),
     })
 }
 
@@ -353,6 +409,7 @@ fn decode_file(
     message: FileMessage,
     constants: &[FileConstants],
     deletes: &DecodedDeletes,
+    buckets: Option<ScanBuckets>,
 ) -> Result<PartitionedFile> {
     let mut file = data_file(
         Path::parse(&message.path).map_err(codec_error)?,
@@ -377,6 +434,13 @@ fn decode_file(
         file.statistics = Some(Arc::new(
             Statistics::try_from(statistics).map_err(codec_error)?,
         ));
+    }
+    if let (Some(of), Some(bucket)) = (buckets, message.bucket) {
+        file = file.with_extension(FileBuckets::from(FileBucket {
+            column: of.column,
+            count: bucket.count,
+            bucket: bucket.bucket,
+        }));
     }
     if let Some(of) = message.deletes {
         file = file.with_extension(deletes.file(of)?);

@@ -12,6 +12,7 @@
 //!                                      └ codec: to the workers and back
 //! ```
 
+mod bucket_check;
 mod codec;
 mod column_adapter;
 mod conform;

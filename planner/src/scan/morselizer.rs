@@ -16,6 +16,7 @@ use futures::stream::BoxStream;
 use parquet::file::metadata::ParquetMetaData;
 use tarn_catalog::path_to_location;
 
+use super::bucket_check::{BucketCheck, FileCheck};
 use super::column_adapter::{ColumnAdapterFactory, FileConstants};
 use super::file_columns::TableColumns;
 use super::file_pruning::FilePruning;
@@ -39,6 +40,7 @@ pub(crate) struct IcebergMorselizer {
     pub(crate) other_formats: OtherFormats,
     pub(crate) table: Arc<ScanTable>,
     pub(crate) progress: Option<Arc<QueryProgress>>,
+    pub(super) bucket_check: Option<BucketCheck>,
 }
 
 impl fmt::Debug for IcebergMorselizer {
@@ -55,6 +57,10 @@ impl Morselizer for IcebergMorselizer {
             table: Arc::clone(&self.table),
             path: file.object_meta.location.clone(),
             progress: self.progress.clone(),
+            bucket: self
+                .bucket_check
+                .map(|check| check.of_file(&file))
+                .transpose()?,
         });
         let planner: Result<Box<dyn MorselPlanner>> =
             if let Some(format) = file.extensions.get::<FileFormat>().copied() {
@@ -194,6 +200,7 @@ struct Split {
     table: Arc<ScanTable>,
     path: object_store::path::Path,
     progress: Option<Arc<QueryProgress>>,
+    bucket: Option<FileCheck>,
 }
 
 impl Drop for Split {
@@ -334,6 +341,11 @@ impl Morsel for SplitMorsel {
                         progress
                             .rows
                             .fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+                    }
+                    if let Some(bucket) = &split.bucket {
+                        bucket
+                            .check(&batch)
+                            .map_err(|error| split.name_file(error))?;
                     }
                     Ok(batch)
                 }

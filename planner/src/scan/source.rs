@@ -25,6 +25,7 @@ use datafusion_datasource::morsel::Morselizer;
 use object_store::ObjectStore;
 use tarn_audit::ScanReport;
 
+use super::bucket_check::BucketCheck;
 use super::column_adapter::{ColumnAdapterFactory, FileConstants};
 use super::file_order::in_order_of;
 use super::file_pruning::FilePruning;
@@ -33,6 +34,7 @@ use super::other_formats::OtherFormats;
 use super::reader::{ReadSource, ReaderFactory};
 use super::scan_table::ScanTable;
 use super::stores::ScanStores;
+use crate::buckets::ScanBuckets;
 use crate::deletes::DeleteLoader;
 use crate::metadata_answers::{FactsCell, ScanFacts};
 use crate::progress::QueryProgress;
@@ -53,6 +55,8 @@ pub(crate) struct IcebergSource {
     batch_size: usize,
     /// What planning knows of the files; none where the scan is run.
     facts: Arc<FactsCell>,
+    /// Set when the scan's partitions are buckets.
+    buckets: Option<ScanBuckets>,
 }
 
 impl IcebergSource {
@@ -70,6 +74,19 @@ impl IcebergSource {
             order: None,
             batch_size: DEFAULT_BATCH_SIZE,
             facts: Arc::default(),
+            buckets: None,
+        }
+    }
+
+    pub(crate) fn buckets(&self) -> Option<ScanBuckets> {
+        self.buckets
+    }
+
+    /// The source of a scan that reads by these buckets.
+    pub(crate) fn with_buckets(&self, buckets: Option<ScanBuckets>) -> Self {
+        Self {
+            buckets,
+            ..self.clone()
         }
     }
 
@@ -183,6 +200,12 @@ impl FileSource for IcebergSource {
         let projection = self.parquet.projection().cloned().ok_or_else(|| {
             DataFusionError::Internal("the Parquet source has no projection".to_string())
         })?;
+        let bucket_check = self
+            .buckets
+            .map(|buckets| {
+                BucketCheck::new(buckets, &projection, self.table_schema().table_schema())
+            })
+            .transpose()?;
         // What the Parquet source takes from the configuration; without the files, which can be many.
         let (url, limit, preserve_order) = (
             base_config.object_store_url.clone(),
@@ -230,6 +253,7 @@ impl FileSource for IcebergSource {
             with_deletes,
             table: Arc::clone(&self.table),
             progress: self.progress.clone(),
+            bucket_check,
         }))
     }
 
@@ -292,6 +316,10 @@ impl FileSource for IcebergSource {
                     write!(f, ", delete_files={}/{}", deletes.kept, deletes.total)?;
                 }
                 write!(f, ", bytes={}", report.data_in_bytes)?;
+                if let Some(buckets) = self.buckets {
+                    let column = self.table_schema().table_schema().field(buckets.column);
+                    write!(f, ", buckets={} of {}", buckets.count, column.name())?;
+                }
                 if !report.filter.is_empty() {
                     write!(f, ", pushed_filter={}", report.filter)?;
                 }

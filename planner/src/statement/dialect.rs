@@ -123,6 +123,10 @@ impl Dialect for TarnDialect {
         MYSQL.is_table_factor_alias(explicit, keyword, parser)
     }
 
+    fn supports_comment_optimizer_hint(&self) -> bool {
+        true
+    }
+
     fn supports_table_hints(&self) -> bool {
         true
     }

@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::tokenizer::{
     Location, Token, TokenWithSpan, Tokenizer, Whitespace,
 };
 
+use super::join_hints::mark_join_hints;
 use super::time_travel::mark_versions;
 use super::{ParseError, Position};
 
@@ -143,6 +144,7 @@ fn finish_run(source: &Source<'_>, mut tokens: Vec<TokenWithSpan>) -> Option<Run
             *text = format!("${parameters}");
         }
     }
+    mark_join_hints(&mut tokens);
     let versions = mark_versions(&mut tokens);
     Some(Run {
         tokens,

@@ -29,6 +29,7 @@ mod distinct_names;
 mod error;
 mod hidden_columns;
 mod iceberg_scan;
+mod join_hints;
 mod kinds;
 mod lexing;
 mod like;
@@ -67,6 +68,7 @@ mod statement_cases;
 pub use error::{ParseError, Position};
 pub use hidden_columns::names_row_lineage;
 pub use iceberg_scan::{ICEBERG_SCAN, WrittenScan};
+pub(crate) use join_hints::HINT_QUOTE;
 pub use kinds::{
     Analyze, Assignment, CallArgument, CallValue, CreateTable, DatabaseName, ExplainMode,
     KillTarget, ObjectPath, ParsedStatement, Query, SetValue, Statement, TransactionStatement,

@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::distinct_names::distinct_names;
 use super::hidden_columns::{leave_out_of_wildcards, names_row_lineage};
+use super::join_hints::apply_hints;
 use super::rewrite_expressions::rewrite_expression;
 use super::rewrite_functions::rewrite_function;
 use super::rewrite_names::{
@@ -40,6 +41,9 @@ pub enum RewriteError {
     /// MySQL 1582.
     #[error("Incorrect parameter count in the call to native function '{0}'")]
     ParameterCount(String),
+    /// A hint that cannot be followed.
+    #[error("{0}")]
+    Hint(String),
 }
 
 /// The statement DataFusion plans for `query` in this session.
@@ -114,7 +118,11 @@ impl VisitorMut for Rewriter<'_> {
         {
             return flow(Err(error));
         }
-        flow(using_columns(select).and_then(|()| rewrite_select(select)))
+        flow(
+            using_columns(select)
+                .and_then(|()| apply_hints(select))
+                .and_then(|()| rewrite_select(select)),
+        )
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {

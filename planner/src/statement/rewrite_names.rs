@@ -8,6 +8,8 @@ use datafusion::sql::sqlparser::ast::{
     TableAlias, TableFactor,
 };
 
+use super::join_hints::is_hinted;
+
 /// Schemas whose tables and columns are named in lower case here.
 const SYSTEM_SCHEMAS: [&str; 5] = [
     "information_schema",
@@ -162,7 +164,8 @@ pub(super) fn rewrite_table(factor: &mut TableFactor) {
         | TableFactor::NestedJoin { alias, .. } => alias,
         _ => return,
     };
-    if let Some(alias) = alias {
+    // What a hint calls a relation is no name.
+    if let Some(alias) = alias.as_mut().filter(|alias| !is_hinted(alias)) {
         lower_ident(&mut alias.name);
         alias
             .columns

@@ -1,0 +1,104 @@
+"""Joins by buckets on three workers, beside the same joins shuffled; and the colocated join on 1, 2, 3 and 5 workers.
+
+    benchmarks/run joins --scale 1
+
+`events` (TPC-H's lineitem) and `users` (its orders) are made in buckets of the order's key, and as copies without. Each query
+runs `--runs` times after one warm-up; times are medians. The rows over the network are those that shuffles and broadcasts
+moved, by EXPLAIN ANALYZE. Every answer is compared with that of the copies without buckets.
+"""
+
+import argparse
+import os
+import re
+import statistics
+import time
+from pathlib import Path
+
+import cluster
+
+DATABASE = "joins"
+TABLES = {
+    "events": ("l_orderkey AS user_id, l_partkey AS item, l_quantity AS amount, l_shipdate AS day", "lineitem"),
+    "users": ("o_orderkey AS user_id, o_custkey AS city, o_orderstatus AS state", "orders"),
+}
+JOIN = "SELECT u.state, count(*) AS n, sum(e.amount) AS total FROM {} e JOIN {} u ON e.user_id = u.user_id GROUP BY u.state ORDER BY u.state"
+
+
+def main():
+    args = parse_args()
+    # The side without buckets is to be shuffled, however small the scale makes it.
+    os.environ.setdefault("TARN_QUERY_BROADCAST", "64KiB")
+    data = Path(args.data_dir or f"/tmp/tarn-bench/joins-sf{args.scale:g}-{args.buckets}")
+    data.mkdir(parents=True, exist_ok=True)
+    cluster.generate_tpch(args.tarn, data, args.scale)
+    with cluster.start(args.tarn, data, 3, args.threads) as tarn:
+        make_tables(tarn, args.buckets)
+        tarn.use(DATABASE)
+        shuffled = measure(tarn, JOIN.format("plain_events", "plain_users"), args.runs)
+        print_line("shuffle", 3, shuffled)
+        for name, tables in {
+            "colocate": ("events", "users"),
+            "bucket shuffle": ("events", "plain_users"),
+        }.items():
+            found = measure(tarn, JOIN.format(*tables), args.runs)
+            assert found["answer"] == shuffled["answer"], f"{name}: {found['answer']} is not {shuffled['answer']}"
+            print_line(name, 3, found, shuffled)
+    for workers in [1, 2, 3, 5]:
+        with cluster.start(args.tarn, data, workers, args.threads) as tarn:
+            tarn.use(DATABASE)
+            found = measure(tarn, JOIN.format("events", "users"), args.runs)
+            assert found["answer"] == shuffled["answer"], f"{workers} workers: {found['answer']}"
+            print_line("colocate", workers, found)
+
+
+def parse_args():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--scale", type=float, default=1)
+    p.add_argument("--buckets", type=int, default=12)
+    p.add_argument("--runs", type=int, default=5)
+    p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--tarn", default=cluster.default_binary(), help="the release binary")
+    p.add_argument("--data-dir", help="where the lake is kept")
+    return p.parse_args()
+
+
+def make_tables(tarn, buckets):
+    tarn.query(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
+    tarn.use(DATABASE)
+    there = {row["table_name"] for row in tarn.query(f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{DATABASE}'").to_pylist()}
+    for name, (columns, source) in TABLES.items():
+        for table, partition in [(name, f" PARTITION BY (bucket({buckets}, user_id))"), (f"plain_{name}", "")]:
+            if table not in there:
+                tarn.query(f"CREATE TABLE {table}{partition} AS SELECT {columns} FROM tpch.{source}")
+
+
+def measure(tarn, sql, runs):
+    answer = tarn.query(sql).to_pylist()
+    times = []
+    for _ in range(runs):
+        began = time.monotonic()
+        assert tarn.query(sql).to_pylist() == answer
+        times.append(time.monotonic() - began)
+    plan = tarn.query(f"EXPLAIN ANALYZE {sql}").column(0).to_pylist()
+    distribution = next((line.split()[1].rstrip(":") for line in plan if line.startswith("  distribution")), "none")
+    return {"answer": answer, "seconds": statistics.median(times), "rows": network_rows(plan), "distribution": distribution}
+
+
+def network_rows(plan):
+    """Rows that shuffles and broadcasts brought to the stages above them."""
+    rows = 0
+    for line in plan:
+        if "NetworkShuffleExec" in line or "NetworkBroadcastExec" in line:
+            found = re.search(r"output_rows=([\d.]+)\s*([KMB]?)", line)
+            if found:
+                rows += float(found[1]) * {"": 1, "K": 1e3, "M": 1e6, "B": 1e9}[found[2]]
+    return int(rows)
+
+
+def print_line(name, workers, found, beside=None):
+    ratio = f"   {beside['seconds'] / found['seconds']:.2f}x as fast as shuffled" if beside else ""
+    print(f"{name:15} {workers} workers   {found['seconds'] * 1e3:8.1f} ms   {found['rows']:>10} rows over the network   {found['distribution']}{ratio}")
+
+
+if __name__ == "__main__":
+    main()
