@@ -297,12 +297,8 @@ impl Backend for HiveBackend {
         updates: Vec<TableUpdate>,
     ) -> Result<(), CommitError> {
         let name = base.name();
-        let Some(current) = base.metadata_location() else {
-            return Err(
-                CatalogError::Internal(format!("table '{name}' has no metadata location")).into(),
-            );
-        };
-        let written = self.files.write_next(base, current, &requirements, updates);
+        let current = base.pointer()?;
+        let written = self.files.write_next(base, &requirements, updates);
         let (location, metadata) = written.await?;
         let lock = match self.lock(name).await {
             Ok(lock) => lock,

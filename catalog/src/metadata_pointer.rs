@@ -73,12 +73,11 @@ impl MetadataFiles {
         .await
     }
 
-    /// Writes what the table becomes by `updates`; `current` is the file of what it is. The caller deletes the new one if
+    /// Writes what the table becomes by `updates`. The caller deletes the new one if
     /// the pointer could not be moved to it.
     pub(crate) async fn write_next(
         &self,
         base: &PinnedTable,
-        current: &str,
         requirements: &[TableRequirement],
         updates: Vec<TableUpdate>,
     ) -> Result<(String, Arc<TableMetadata>), CommitError> {
@@ -87,6 +86,7 @@ impl MetadataFiles {
                 .check(Some(base.metadata()))
                 .map_err(|e| CommitError::Conflict(e.message().to_string()))?;
         }
+        let current = base.pointer()?;
         let metadata = updated(base.name(), base.metadata(), Some(current), updates)?;
         let written = self
             .write(base.storage(), metadata, |suffix| {

@@ -159,6 +159,13 @@ impl PinnedTable {
         self.inner.metadata_location.as_deref()
     }
 
+    /// The file that the catalog's pointer has to be on for a commit to this table.
+    pub(crate) fn pointer(&self) -> Result<&str> {
+        self.metadata_location().ok_or_else(|| {
+            CatalogError::Internal(format!("table '{}' has no metadata location", self.name()))
+        })
+    }
+
     /// The pinned snapshot; `None` for a table that nothing was written to yet.
     pub fn snapshot(&self) -> Option<&SnapshotRef> {
         self.inner.snapshot.as_ref()

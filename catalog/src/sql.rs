@@ -293,12 +293,8 @@ impl Backend for SqlBackend {
         updates: Vec<TableUpdate>,
     ) -> Result<(), CommitError> {
         let name = base.name();
-        let Some(current) = base.metadata_location() else {
-            return Err(
-                CatalogError::Internal(format!("table '{name}' has no metadata location")).into(),
-            );
-        };
-        let written = self.files.write_next(base, current, &requirements, updates);
+        let current = base.pointer()?;
+        let written = self.files.write_next(base, &requirements, updates);
         let (location, _) = written.await?;
         let only_tables = self.connection().await?.only_tables();
         let swapped = self.point(
