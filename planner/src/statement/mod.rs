@@ -35,6 +35,7 @@ mod lexing;
 mod like;
 mod masking;
 mod names;
+mod names_replaced;
 mod parse;
 mod parse_analyze;
 mod parse_create_table;

@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     self, BinaryOperator, Expr, GroupByExpr, GroupByWithModifier, Ident, LimitClause, Select,
-    SelectItem, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+    SelectItem, TableFactor, Value, Visit, VisitMut, Visitor,
 };
 
 use super::RewriteError;
 use super::ast_build::{binary, call, nested, number};
+use super::names_replaced::NamesReplaced;
 use super::rewrite_names::is_system_table;
 use super::rewrite_truth::number_as_condition;
 use super::rewrite_windows::named_windows;
@@ -154,20 +155,13 @@ fn having_without_groups(select: &mut Select) {
         .iter()
         .filter_map(|item| match item {
             SelectItem::ExprWithAlias { expr, alias } => {
-                Some((alias.value.to_lowercase(), expr.clone()))
+                Some((alias.value.to_lowercase(), nested(expr.clone())))
             }
             _ => None,
         })
         .collect();
     let mut having = having;
-    // The substitute is not walked into: it may name a column like its own alias.
-    let _ = VisitMut::visit(
-        &mut having,
-        &mut Substitution {
-            aliases: &aliases,
-            inside: 0,
-        },
-    );
+    let _ = VisitMut::visit(&mut having, &mut NamesReplaced::new(aliases));
     select.selection = Some(match select.selection.take() {
         Some(selection) => binary(nested(selection), BinaryOperator::And, nested(having)),
         None => having,
@@ -208,36 +202,6 @@ fn any_value_outside_groups(select: &mut Select) {
                 alias,
             };
         }
-    }
-}
-
-struct Substitution<'a> {
-    aliases: &'a HashMap<String, Expr>,
-    /// Depth of subqueries, whose names are their own.
-    inside: usize,
-}
-
-impl VisitorMut for Substitution<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _query: &mut ast::Query) -> ControlFlow<()> {
-        self.inside += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &mut ast::Query) -> ControlFlow<()> {
-        self.inside -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.inside == 0
-            && let Expr::Identifier(name) = expr
-            && let Some(value) = self.aliases.get(&name.value.to_lowercase())
-        {
-            *expr = nested(value.clone());
-        }
-        ControlFlow::Continue(())
     }
 }
 

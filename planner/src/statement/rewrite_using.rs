@@ -10,16 +10,16 @@
 //! left) is taken from the right, or from whichever has it.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    self, ExceptSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Select,
-    SelectItem, SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    ExceptSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, TableFactor, TableWithJoins, VisitMut,
     WildcardAdditionalOptions,
 };
 
 use super::RewriteError;
 use super::ast_build::call;
+use super::names_replaced::NamesReplaced;
 use super::rewrite_names::lower_ident;
 
 /// Rewrites a SELECT whose names are spelled already.
@@ -54,10 +54,7 @@ pub(super) fn using_columns(select: &mut Select) -> Result<(), RewriteError> {
         };
     }
     if !meanings.is_empty() {
-        let mut names = Names {
-            meanings,
-            inside: 0,
-        };
+        let mut names = NamesReplaced::new(meanings);
         for item in &mut select.projection {
             // The column keeps its name.
             if let SelectItem::UnnamedExpr(Expr::Identifier(name)) = item
@@ -294,41 +291,4 @@ fn table_name(factor: &TableFactor) -> Option<Ident> {
     };
     lower_ident(&mut name);
     Some(name)
-}
-
-/// Puts what names mean in their place.
-struct Names {
-    meanings: HashMap<String, Expr>,
-    /// Depth of subqueries, whose names are their own first.
-    inside: usize,
-}
-
-impl Names {
-    fn meaning(&self, name: &Ident) -> Option<&Expr> {
-        self.meanings.get(&name.value.to_lowercase())
-    }
-}
-
-impl VisitorMut for Names {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _query: &mut ast::Query) -> ControlFlow<()> {
-        self.inside += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &mut ast::Query) -> ControlFlow<()> {
-        self.inside -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.inside == 0
-            && let Expr::Identifier(name) = expr
-            && let Some(meaning) = self.meaning(name)
-        {
-            *expr = meaning.clone();
-        }
-        ControlFlow::Continue(())
-    }
 }
