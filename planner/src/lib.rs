@@ -15,6 +15,7 @@ pub mod functions;
 pub mod statement;
 
 mod buckets;
+mod common_subplans;
 mod comparisons;
 mod deletes;
 mod distinct_values;
@@ -34,6 +35,7 @@ mod progress;
 mod proven_filters;
 mod provider;
 mod prune;
+mod query_planner;
 mod scan;
 mod session;
 mod single_row_subqueries;

@@ -17,14 +17,14 @@ use uuid::Uuid;
 use crate::buckets::{BucketJoins, BucketPlacement};
 use crate::comparisons::{AlikeLists, AlikeOperators, Comparisons, EqualFloats, EqualZeros};
 use crate::exact_arithmetic::{DecimalAverages, ExactArithmetic};
-use crate::hints::{HintedPlanner, HintedRelations};
-use crate::join_order::JoinOrderPlanner;
+use crate::hints::HintedRelations;
 use crate::memory::query_runtime;
 use crate::metadata_answers::MetadataAnswers;
 use crate::ordered_files::OrderedFiles;
 use crate::progress::QueryProgress;
 use crate::proven_filters::ProvenFilters;
 use crate::provider::QueryCatalogs;
+use crate::query_planner::IcebergQueryPlanner;
 use crate::single_row_subqueries::SingleRowSubqueries;
 use crate::window_constants::WindowConstants;
 use crate::yielding_joins::YieldingJoins;
@@ -155,12 +155,12 @@ pub fn session_builder(
         .with_catalog_list(catalogs)
         .with_default_features()
         .with_relation_planners(vec![Arc::new(HintedRelations)])
-        .with_query_planner(Arc::new(HintedPlanner))
+        .with_query_planner(Arc::new(IcebergQueryPlanner {
+            order_joins: o.join_reorder,
+            share_subplans: o.workers.is_empty(),
+        }))
         .with_analyzer_rule(Arc::new(SingleRowSubqueries))
         .with_physical_optimizer_rules(physical_rules(o.bucket_joins));
-    if o.join_reorder {
-        builder = builder.with_query_planner(Arc::new(JoinOrderPlanner));
-    }
     let functions = builder.scalar_functions().get_or_insert_default();
     // Later ones replace earlier ones of the same name, so MySQL's meaning wins.
     functions.extend(crate::functions::scalar_functions());

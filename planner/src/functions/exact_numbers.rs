@@ -7,6 +7,7 @@
 //! | `2.00 / 3` | 0.666666 | 0.666667 |
 //! | `CAST(1.255 AS DECIMAL(3,2)) = 1.255` | true | false |
 
+use std::any::Any;
 use std::hash::Hash;
 use std::sync::Arc;
 
@@ -42,6 +43,11 @@ fn udf(what: Exact) -> ScalarUDF {
         what,
         signature: Signature::user_defined(Volatility::Immutable),
     })
+}
+
+/// Whether a function is one of these.
+pub(crate) fn is_exact(function: &ScalarUDF) -> bool {
+    (function.inner().as_ref() as &dyn Any).is::<ExactFunction>()
 }
 
 /// `left op right`, or an error where the whole number that it gives does not fit. Both are of one type.

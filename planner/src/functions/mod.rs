@@ -31,10 +31,17 @@ mod theta_sketch;
 mod unix_time;
 mod week;
 
+use datafusion::logical_expr::ScalarUDF;
+
 pub(crate) use checked_sum::checked_sum;
-pub(crate) use exact_numbers::{checked, divided, rounded};
+pub(crate) use exact_numbers::{checked, divided, is_exact, rounded};
 pub use listing::function_names;
-pub(crate) use normal_float::{has_floats, normal_float};
+pub(crate) use normal_float::{has_floats, is_normal_float, normal_float};
 pub use register::{aggregate_functions, expr_planners, register_functions, scalar_functions};
 pub(crate) use single_value::single_value;
 pub use theta_sketch::{THETA_SKETCH, has_theta_sketch, sketched_values};
+
+/// Whether a function, of those that rules put into plans, gives null if an argument is null.
+pub(crate) fn is_null_for_null(function: &ScalarUDF) -> bool {
+    is_normal_float(function) || is_exact(function)
+}

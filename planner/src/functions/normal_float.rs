@@ -37,9 +37,13 @@ fn udf() -> Arc<ScalarUDF> {
 /// `expr` with floats that are equal in SQL made the same.
 pub(crate) fn normal_float(expr: Expr) -> Expr {
     match &expr {
-        Expr::ScalarFunction(call) if call.func.name() == NAME => expr,
+        Expr::ScalarFunction(call) if is_normal_float(&call.func) => expr,
         _ => udf().call(vec![expr]),
     }
+}
+
+pub(crate) fn is_normal_float(function: &ScalarUDF) -> bool {
+    function.name() == NAME
 }
 
 /// Whether values of a type are floats, or hold some.

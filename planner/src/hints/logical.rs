@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use datafusion::common::{DFSchemaRef, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::SessionState;
-use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
 };
@@ -16,7 +15,7 @@ use datafusion::logical_expr::{
     Expr, Extension, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore,
 };
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
+use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use datafusion::sql::sqlparser::ast::TableFactor;
 
 use super::{JoinHint, JoinHintExec};
@@ -105,31 +104,9 @@ impl RelationPlanner for HintedRelations {
     }
 }
 
-/// DataFusion's planner, which knows hints.
-pub(crate) fn physical_planner() -> DefaultPhysicalPlanner {
-    DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(HintPlanner)])
-}
-
-/// Plans with [`physical_planner`], and joins as they are written.
-#[derive(Debug)]
-pub(crate) struct HintedPlanner;
-
-#[async_trait]
-impl QueryPlanner for HintedPlanner {
-    async fn create_physical_plan(
-        &self,
-        logical: &LogicalPlan,
-        state: &SessionState,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        physical_planner()
-            .create_physical_plan(logical, state)
-            .await
-    }
-}
-
 /// From the logical node to the physical one.
 #[derive(Debug)]
-struct HintPlanner;
+pub(crate) struct HintPlanner;
 
 #[async_trait]
 impl ExtensionPlanner for HintPlanner {

@@ -10,7 +10,7 @@
 //!
 //! A semi or anti join is a filter of the rows of its left side, so it may come before or after inner joins, as long as the relations
 //! that its condition names are there. A left join only adds columns to rows of its left side, and may move in the same way; predicates
-//! over what it adds come after it.
+//! over what it adds come after it, and if one drops the rows that found no partner, the join is an inner one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use datafusion::common::{Column, JoinType, NullEquality, Result};
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Join, LogicalPlan, Operator};
 
+use super::null_rejection::{is_null, rejects_null};
 use super::relation_set::RelationSet;
 
 /// Inner joins, and what hangs on them.
@@ -135,6 +136,7 @@ impl JoinGroup {
         let Some(owners) = owners(collector.relations.iter().map(|(plan, _)| plan)) else {
             return Ok(None);
         };
+        collector.make_inner(&owners);
         let mut group = Self {
             relations: Vec::with_capacity(collector.relations.len()),
             equalities: Vec::new(),
@@ -278,6 +280,33 @@ impl Collector {
             }
             other => self.relations.push((other.clone(), None)),
         }
+    }
+
+    /// Turns left joins into inner ones where some condition drops the rows that they fill with nulls.
+    fn make_inner(&mut self, owners: &HashMap<Column, usize>) {
+        while let Some(number) = (0..self.relations.len()).find(|i| self.fills_in_vain(*i, owners))
+        {
+            let Some(join) = self.relations[number].1.take() else {
+                return;
+            };
+            let pairs = join.on.into_iter();
+            self.conditions
+                .extend(pairs.map(|(left, right)| Condition::Pair(left, right)));
+            self.add(join.filter);
+        }
+    }
+
+    fn fills_in_vain(&self, number: usize, owners: &HashMap<Column, usize>) -> bool {
+        let left = |join: &Join| {
+            join.join_type == JoinType::Left
+                && join.null_equality == NullEquality::NullEqualsNothing
+        };
+        let filled = |column: &Column| owners.get(column) == Some(&number);
+        self.relations[number].1.as_ref().is_some_and(left)
+            && self.conditions.iter().any(|condition| match condition {
+                Condition::Pair(left, right) => is_null(left, &filled) || is_null(right, &filled),
+                Condition::Other(expr) => rejects_null(expr, &filled),
+            })
     }
 
     fn add(&mut self, condition: Option<Expr>) {

@@ -10,6 +10,7 @@ use datafusion::logical_expr::{Expr, Filter, Join, LogicalPlan, LogicalPlanBuild
 use super::costs::GroupCosts;
 use super::estimate::{PlanEstimate, estimate};
 use super::group::{JoinGroup, is_group, rejoined};
+use super::reduction::{keys, reduced, reductions};
 use super::relation_set::RelationSet;
 use super::scans::ScanStatistics;
 use super::search::{JoinTree, cheapest};
@@ -56,21 +57,37 @@ impl Ordering<'_> {
         plan: &LogicalPlan,
         mut group: JoinGroup,
     ) -> Result<(LogicalPlan, PlanEstimate)> {
+        let mut written = Vec::with_capacity(group.relations.len());
         let mut plans = Vec::with_capacity(group.relations.len());
         let mut estimates = Vec::with_capacity(group.relations.len());
         for (number, relation) in group.relations.iter_mut().enumerate() {
-            let (input, estimate) = self.order(std::mem::take(&mut relation.plan))?;
             // What concerns the relation alone is left in the group only where it could not be pushed down.
-            let own: Vec<Expr> = group
+            let own = group
                 .predicates
                 .iter()
                 .filter(|predicate| predicate.needs.single() == Some(number))
                 .map(|predicate| predicate.expr.clone())
                 .collect();
-            estimates.push(estimate.filtered(&own.iter().collect::<Vec<_>>()));
-            plans.push(Some(filtered(input, own)?));
+            let plan = filtered(std::mem::take(&mut relation.plan), own)?;
+            let (ordered, estimate) = self.order(plan.clone())?;
+            written.push(plan);
+            plans.push(Some(ordered));
+            estimates.push(estimate);
         }
-        let costs = GroupCosts::new(&group, &estimates);
+        let mut costs = GroupCosts::new(&group, &estimates);
+        let reductions = reductions(&group, &written, &costs.classes, &estimates, self.scans)?;
+        for reduction in &reductions {
+            let number = reduction.aggregate;
+            let keys = keys(&written[reduction.reducer], &reduction.key, number)?;
+            if let Some(plan) = reduced(&written[number], reduction.column, keys)? {
+                let (ordered, estimate) = self.order(plan)?;
+                plans[number] = Some(ordered);
+                estimates[number] = estimate;
+            }
+        }
+        if !reductions.is_empty() {
+            costs = GroupCosts::new(&group, &estimates);
+        }
         let Some(tree) = cheapest(&costs, self.most_pairs) else {
             return datafusion::common::internal_err!("no order of joins was found");
         };

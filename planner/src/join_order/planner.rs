@@ -3,39 +3,16 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::SessionState;
-use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::Optimizer;
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_planner::PhysicalPlanner;
 
 use super::ordering::Ordering;
 use super::scans::ScanStatistics;
 use super::search::MOST_PAIRS;
-use crate::hints::physical_planner;
-
-/// DataFusion's planner, with joins in the order that costs least.
-#[derive(Debug)]
-pub(crate) struct JoinOrderPlanner;
-
-#[async_trait]
-impl QueryPlanner for JoinOrderPlanner {
-    async fn create_physical_plan(
-        &self,
-        logical: &LogicalPlan,
-        state: &SessionState,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let ordered = with_ordered_joins(logical, state).await?;
-        physical_planner()
-            .create_physical_plan(&ordered, state)
-            .await
-    }
-}
 
 /// An optimised plan with its joins in the order that costs least.
 pub async fn with_ordered_joins(plan: &LogicalPlan, state: &SessionState) -> Result<LogicalPlan> {

@@ -238,3 +238,47 @@ async fn a_cross_join_that_the_text_asks_for_is_one() {
     let sql = "SELECT count(*) FROM day CROSS JOIN store WHERE day.kind = 1";
     assert_eq!(lake.query(sql).await.text, "500");
 }
+
+#[tokio::test]
+async fn an_aggregate_computes_only_the_groups_that_its_join_looks_for() {
+    let mut lake = star().await;
+    let dearer = |filter: &str| {
+        format!(
+            "SELECT sum(price) FROM sales JOIN item ON item.id = item_id WHERE {filter} \
+             AND price > (SELECT avg(price) FROM sales AS others WHERE others.item_id = item.id)"
+        )
+    };
+    // Item 7 is in rows 7, 1007 … 19007, on average 9507: ten are dearer, 10007 to 19007.
+    let one = dearer("item.name = 'item 7'");
+    let plan = lake.explain(&one).await;
+    let aggregate = plan
+        .find("AggregateExec: mode=Partial, gby=[item_id")
+        .expect("by item");
+    assert!(plan[aggregate..].contains("Semi"), "{plan}");
+    assert_eq!(lake.query(&one).await.text, "145070");
+    // Nine of ten items are left: not worth it.
+    let most = lake.explain(&dearer("item.kind <> 3")).await;
+    assert!(!most.contains("Semi"), "{most}");
+    // Day 7 has the rows 1400 to 1599.
+    let by_semi_join = "SELECT sum(price) FROM sales WHERE day_id IN (SELECT id FROM store WHERE name = 'store 7') \
+         AND price > (SELECT avg(price) FROM sales AS others WHERE others.day_id = sales.day_id)";
+    let plan = lake.explain(by_semi_join).await;
+    assert_eq!(plan.matches("Semi").count(), 2, "{plan}");
+    assert_eq!(lake.query(by_semi_join).await.text, "154950");
+    lake.options.join_reorder = false;
+    assert_eq!(lake.query(&one).await.text, "145070");
+    assert_eq!(lake.query(by_semi_join).await.text, "154950");
+}
+
+#[tokio::test]
+async fn an_aggregate_of_joins_below_projections_is_reduced_too() {
+    let lake = star().await;
+    // The store of row n is n % 50 and its item n % 1000: item 30 is only sold in store 30, by the rows 30, 1030 … 19030.
+    let sql = "SELECT t.n, t.total FROM item JOIN \
+         (SELECT item_id AS i, total, n FROM (SELECT item_id, sum(price) AS total, count(*) AS n FROM sales \
+             JOIN store ON store.id = store_id WHERE store.kind = 0 GROUP BY item_id HAVING count(*) > 1) AS a) AS t \
+         ON t.i = item.id WHERE item.name = 'item 30'";
+    let plan = lake.explain(sql).await;
+    assert!(plan.contains("Semi"), "{plan}");
+    assert_eq!(lake.query(sql).await.text, "20,190600");
+}

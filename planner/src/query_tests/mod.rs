@@ -3,6 +3,7 @@
 mod answers;
 mod buckets;
 mod codec;
+mod common_subplans;
 mod damaged_files;
 mod defaults;
 mod deletes;
