@@ -11,16 +11,14 @@
 //! ```
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::io::Read;
 
 use serde_json::Value;
 
-const MAGIC: &[u8] = b"Obj\x01";
-const MARKER_BYTES: usize = 16;
+use crate::avro_schema::{AvroSchema, block_count, bytes, length, take};
 
-/// Schemas, and what they describe, nest no deeper.
-const MAX_DEPTH: usize = 64;
+pub(crate) const MAGIC: &[u8] = b"Obj\x01";
+pub(crate) const MARKER_BYTES: usize = 16;
 
 /// The file, unpacked; an error is what is wrong with it. No more than `limit` bytes are unpacked.
 pub(crate) fn checked(file: &[u8], limit: u64) -> Result<Cow<'_, [u8]>, String> {
@@ -39,7 +37,7 @@ pub(crate) fn checked(file: &[u8], limit: u64) -> Result<Cow<'_, [u8]>, String> 
     let entry = |name: &[u8]| entries.iter().find(|(key, _)| *key == name);
     let (_, schema) = entry(b"avro.schema").ok_or("it has no schema")?;
     let schema: Value = serde_json::from_slice(schema).map_err(|e| format!("its schema: {e}"))?;
-    let schema = Schema::new(&schema)?;
+    let schema = AvroSchema::new(&schema)?;
     let codec = Codec::of(entry(b"avro.codec").map_or(b"null", |(_, codec)| codec))?;
 
     let mut unpacked = MAGIC.to_vec();
@@ -162,202 +160,6 @@ fn bounded(reader: impl Read, limit: u64) -> std::io::Result<Vec<u8>> {
         .take(limit.saturating_add(1))
         .read_to_end(&mut unpacked)?;
     Ok(unpacked)
-}
-
-/// What a schema says of how many bytes a value takes.
-#[derive(Debug, Clone)]
-enum Node {
-    Nothing,
-    Fixed(usize),
-    Number,
-    /// A length and so many bytes.
-    Bytes,
-    Record(Vec<Node>),
-    Union(Vec<Node>),
-    List(Box<Node>),
-    Map(Box<Node>),
-    Named(usize),
-}
-
-struct Schema {
-    root: Node,
-    named: Vec<Node>,
-}
-
-impl Schema {
-    fn new(json: &Value) -> Result<Self, String> {
-        let mut names = Names::default();
-        let root = names.node(json, 0)?;
-        Ok(Self {
-            root,
-            named: names.nodes,
-        })
-    }
-
-    /// Goes past one value.
-    fn skip(&self, node: &Node, rest: &mut &[u8], depth: usize) -> Result<(), String> {
-        if depth > MAX_DEPTH {
-            return Err("its values nest too deep".to_string());
-        }
-        match node {
-            Node::Nothing => Ok(()),
-            Node::Fixed(length) => take(rest, *length).map(|_| ()),
-            Node::Number => long(rest).map(|_| ()),
-            Node::Bytes => bytes(rest).map(|_| ()),
-            Node::Record(fields) => fields
-                .iter()
-                .try_for_each(|field| self.skip(field, rest, depth + 1)),
-            Node::Union(branches) => {
-                let branch = usize::try_from(long(rest)?).ok();
-                let branch = branch.and_then(|branch| branches.get(branch));
-                self.skip(branch.ok_or("a union has no such branch")?, rest, depth + 1)
-            }
-            Node::List(of) | Node::Map(of) => loop {
-                let count = block_count(rest)?;
-                if count == 0 {
-                    return Ok(());
-                }
-                for _ in 0..count {
-                    if matches!(node, Node::Map(_)) {
-                        bytes(rest)?;
-                    }
-                    self.skip(of, rest, depth + 1)?;
-                }
-            },
-            Node::Named(index) => {
-                let node = self.named.get(*index).ok_or("its schema names no type")?;
-                self.skip(node, rest, depth + 1)
-            }
-        }
-    }
-}
-
-/// The types that a schema has given names.
-#[derive(Default)]
-struct Names {
-    by_name: HashMap<String, usize>,
-    nodes: Vec<Node>,
-}
-
-impl Names {
-    fn node(&mut self, json: &Value, depth: usize) -> Result<Node, String> {
-        if depth > MAX_DEPTH {
-            return Err("its schema nests too deep".to_string());
-        }
-        if let Value::Array(branches) = json {
-            let branches = branches.iter().map(|branch| self.node(branch, depth + 1));
-            return Ok(Node::Union(branches.collect::<Result<_, _>>()?));
-        }
-        let of = match json {
-            Value::Object(object) => object.get("type"),
-            name => Some(name),
-        };
-        let name = match of {
-            Some(Value::String(name)) => name.as_str(),
-            // A type may be wrapped in an object of its own.
-            Some(inner @ (Value::Object(_) | Value::Array(_))) => {
-                return self.node(inner, depth + 1);
-            }
-            _ => return Err("its schema is none".to_string()),
-        };
-        let part = |part: &str| json.get(part).ok_or(format!("its schema lacks '{part}'"));
-        let node = match name {
-            "null" => Node::Nothing,
-            "boolean" => Node::Fixed(1),
-            "int" | "long" => Node::Number,
-            "float" => Node::Fixed(4),
-            "double" => Node::Fixed(8),
-            "bytes" | "string" => Node::Bytes,
-            "array" => Node::List(Box::new(self.node(part("items")?, depth + 1)?)),
-            "map" => Node::Map(Box::new(self.node(part("values")?, depth + 1)?)),
-            "enum" => {
-                self.define(json, Node::Number);
-                Node::Number
-            }
-            "fixed" => {
-                let size = part("size")?
-                    .as_u64()
-                    .and_then(|size| usize::try_from(size).ok());
-                let node = Node::Fixed(size.ok_or("its schema has a size that is none")?);
-                self.define(json, node.clone());
-                node
-            }
-            "record" => {
-                let fields = part("fields")?
-                    .as_array()
-                    .ok_or("its schema has a record without fields")?;
-                let fields = fields
-                    .iter()
-                    .map(|field| self.node(field.get("type").unwrap_or(&Value::Null), depth + 1));
-                let node = Node::Record(fields.collect::<Result<_, _>>()?);
-                self.define(json, node.clone());
-                node
-            }
-            // A record cannot hold itself: it gets its name when it is complete.
-            name => {
-                let short = name.rsplit('.').next().unwrap_or(name);
-                let index = self.by_name.get(short);
-                Node::Named(*index.ok_or(format!("its schema does not know the type '{short}'"))?)
-            }
-        };
-        Ok(node)
-    }
-
-    fn define(&mut self, json: &Value, node: Node) {
-        if let Some(name) = json.get("name").and_then(Value::as_str) {
-            let short = name.rsplit('.').next().unwrap_or(name);
-            self.by_name.insert(short.to_string(), self.nodes.len());
-            self.nodes.push(node);
-        }
-    }
-}
-
-fn take<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8], String> {
-    let (taken, tail) = rest
-        .split_at_checked(length)
-        .ok_or("it ends in the middle of a value")?;
-    *rest = tail;
-    Ok(taken)
-}
-
-/// A variable-length zig-zag number.
-fn long(rest: &mut &[u8]) -> Result<i64, String> {
-    let mut value = 0u64;
-    for shift in (0..64).step_by(7) {
-        let byte = take(rest, 1)?[0];
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Ok((value >> 1) as i64 ^ -((value & 1) as i64));
-        }
-    }
-    Err("a number has more than 64 bits".to_string())
-}
-
-fn length(rest: &mut &[u8]) -> Result<usize, String> {
-    let length = long(rest)?;
-    usize::try_from(length).map_err(|_| format!("a length is {length}"))
-}
-
-fn bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], String> {
-    let length = length(rest)?;
-    take(rest, length)
-}
-
-/// The number of items that follow; if it is negative, their size in bytes comes first. Each item takes a byte at least,
-/// in every schema of Iceberg's.
-fn block_count(rest: &mut &[u8]) -> Result<usize, String> {
-    let count = long(rest)?;
-    if count < 0 {
-        length(rest)?;
-    }
-    match usize::try_from(count.unsigned_abs()) {
-        Ok(count) if count <= rest.len() => Ok(count),
-        _ => Err(format!(
-            "a list of {} items is in {} bytes",
-            count.unsigned_abs(),
-            rest.len()
-        )),
-    }
 }
 
 fn put_long(bytes: &mut Vec<u8>, value: usize) {

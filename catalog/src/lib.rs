@@ -9,6 +9,7 @@
 mod append;
 mod avro_guard;
 mod avro_names;
+mod avro_schema;
 mod backend;
 mod catalog;
 mod catalog_kind;
@@ -20,6 +21,7 @@ mod error;
 mod extension_columns;
 mod hive;
 mod manifest;
+mod manifest_decoder;
 mod metadata_cache;
 mod metadata_file;
 mod metadata_location;

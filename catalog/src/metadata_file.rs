@@ -9,19 +9,18 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use iceberg::spec::{
-    FormatVersion, Manifest, ManifestEntry, ManifestFile, ManifestList, ManifestStatus, Snapshot,
+    FormatVersion, ManifestEntry, ManifestFile, ManifestList, ManifestStatus, Snapshot,
     TableMetadata,
 };
 use serde::Deserialize;
 
 use crate::avro_guard::checked;
-use crate::avro_names::told;
 use crate::error::{CatalogError, Result};
 use crate::manifest::DecodedManifest;
+use crate::manifest_decoder::decode_entries;
 use crate::name::TableName;
 use crate::newer_types::{restore_metadata, tell_metadata};
 use crate::storage::{MAX_METADATA_FILE_BYTES, root_cause};
-use crate::uuid_partitions;
 
 /// The newest version of the table format that is read.
 const NEWEST_VERSION: u64 = 3;
@@ -194,17 +193,13 @@ pub(crate) fn parse_all_entries(
 ) -> Result<Vec<ManifestEntry>> {
     let file = manifest.manifest_path.as_str();
     let bytes = plain("manifest", file, bytes)?;
-    let told = told(&bytes);
-    let parsed = Manifest::parse_avro(&told.bytes).map_err(|e| corrupt("manifest", file, &e))?;
-    let (entries, metadata) = parsed.into_parts();
-    let entries = entries.into_iter().map(|entry| {
-        let entry = inherit(Arc::unwrap_or_clone(entry), manifest);
-        match told.uuids.is_empty() {
-            true => Ok(entry),
-            false => uuid_partitions::restore(entry, metadata.partition_spec(), &told.uuids),
-        }
-    });
-    entries.collect()
+    let entries = decode_entries(&bytes).map_err(|reason| CatalogError::Corrupt {
+        what: "manifest",
+        file: file.to_string(),
+        reason,
+    })?;
+    let entries = entries.into_iter().map(|entry| inherit(entry, manifest));
+    Ok(entries.collect())
 }
 
 /// Inheritance of the snapshot id and of sequence numbers, as the spec has it: an added entry without a number takes

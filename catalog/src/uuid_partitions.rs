@@ -1,10 +1,10 @@
 //! UUIDs among the partition values of a manifest.
 //!
-//! Avro has two forms of its `uuid`: text, and 16 bytes. Partition tuples hold the bytes, and the Iceberg crate reads and
-//! writes the text. So the crate is told `fixed[16]` for columns that are UUIDs and partition fields by themselves, in
-//! a copy of the manifest's header, and what it gives is made UUIDs again; when writing, the other way round:
+//! Avro has two forms of its `uuid`: text, and 16 bytes. Partition tuples hold the bytes, and the Iceberg crate writes the text.
+//! So the crate is told `fixed[16]` for columns that are UUIDs and partition fields by themselves, and the header of what it wrote
+//! is made to say UUIDs again:
 //!
-//! | | the file says | the crate is told |
+//! | | the file is to say | the crate is told |
 //! |---|---|---|
 //! | `avro.schema` | `{"type": "fixed", "size": 16, "logicalType": "uuid"}` | `{"type": "fixed", "size": 16}` |
 //! | `schema` | `"uuid"` | `"fixed[16]"` |
@@ -12,29 +12,12 @@
 use std::collections::{HashMap, HashSet};
 
 use iceberg::spec::{
-    DataFile, DataFileBuilder, Datum, Literal, ManifestEntry, PartitionSpec, PrimitiveLiteral,
-    PrimitiveType, Schema, Struct, Transform, Type,
+    DataFile, DataFileBuilder, Datum, Literal, PartitionSpec, PrimitiveLiteral, PrimitiveType,
+    Schema, Struct, Transform, Type,
 };
-use serde::Deserialize;
 use serde_json::Value;
-use uuid::Uuid;
 
 use crate::error::{CatalogError, Result};
-
-/// The columns (by id) whose own values are partition values, by a manifest's `partition-spec`.
-pub(crate) fn identity_sources(spec: &[u8]) -> HashSet<i32> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "kebab-case")]
-    struct Field {
-        source_id: i32,
-        transform: String,
-    }
-    let fields: Vec<Field> = serde_json::from_slice(spec).unwrap_or_default();
-    let own = fields
-        .into_iter()
-        .filter(|field| matches!(field.transform.as_str(), "identity" | "void"));
-    own.map(|field| field.source_id).collect()
-}
 
 /// Tells `fixed[16]` for the UUIDs among these columns, at any depth of a table schema; the ids of those it found.
 pub(crate) fn tell_schema(schema: &mut Value, columns: &HashSet<i32>) -> HashSet<i32> {
@@ -64,70 +47,6 @@ fn tell(value: &mut Value, columns: &HashSet<i32>, told: &mut HashSet<i32>) {
         }
         _ => {}
     }
-}
-
-/// Takes `uuid` from the 16 bytes of an Avro schema; whether there were any.
-pub(crate) fn tell_avro_schema(schema: &mut Value) -> bool {
-    match schema {
-        Value::Array(values) => values
-            .iter_mut()
-            .fold(false, |told, value| tell_avro_schema(value) | told),
-        Value::Object(object) => {
-            let is_uuid = object.get("type").is_some_and(|of| of == "fixed")
-                && object.get("logicalType").is_some_and(|of| of == "uuid");
-            if is_uuid {
-                object.remove("logicalType");
-            }
-            object
-                .values_mut()
-                .fold(is_uuid, |told, value| tell_avro_schema(value) | told)
-        }
-        _ => false,
-    }
-}
-
-/// Makes UUIDs of what the crate was told to be 16 bytes.
-pub(crate) fn restore(
-    entry: ManifestEntry,
-    spec: &PartitionSpec,
-    told: &HashSet<i32>,
-) -> Result<ManifestEntry> {
-    let file = &entry.data_file;
-    let values = spec
-        .fields()
-        .iter()
-        .zip(file.partition().iter())
-        .map(|(field, value)| match value {
-            Some(Literal::Primitive(PrimitiveLiteral::Binary(bytes)))
-                if field.transform == Transform::Identity && told.contains(&field.source_id) =>
-            {
-                let uuid = Uuid::from_slice(bytes).map_err(|error| malformed(file, &error))?;
-                Ok(Some(Literal::uuid(uuid)))
-            }
-            value => Ok(value.cloned()),
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let bounds = |bounds: &HashMap<i32, Datum>| {
-        bounds
-            .iter()
-            .map(|(id, bound)| match bound.literal() {
-                PrimitiveLiteral::Binary(bytes) if told.contains(id) => {
-                    let uuid = Uuid::from_slice(bytes).map_err(|error| malformed(file, &error))?;
-                    Ok((*id, Datum::uuid(uuid)))
-                }
-                _ => Ok((*id, bound.clone())),
-            })
-            .collect::<Result<HashMap<_, _>>>()
-    };
-    let (lower, upper) = (bounds(file.lower_bounds())?, bounds(file.upper_bounds())?);
-    let data_file = rebuilt(
-        file,
-        spec.spec_id(),
-        Struct::from_iter(values),
-        lower,
-        upper,
-    )?;
-    Ok(ManifestEntry { data_file, ..entry })
 }
 
 /// A file as the crate can write it: UUIDs among its partition values as 16 bytes.
@@ -261,13 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_partition_columns_that_are_uuids_are_told() {
-        let spec = br#"[{"name":"u","transform":"identity","source-id":1,"field-id":1000},
-                        {"name":"b","transform":"bucket[4]","source-id":2,"field-id":1001},
-                        {"name":"v","transform":"void","source-id":3,"field-id":1002},
-                        {"name":"s","transform":"identity","source-id":4,"field-id":1003}]"#;
-        let sources = identity_sources(spec);
-        assert_eq!(sources, HashSet::from([1, 3, 4]));
+    fn only_the_columns_asked_for_are_told() {
         let mut schema = json!({"type": "struct", "fields": [
             {"id": 1, "name": "u", "required": false, "type": "uuid"},
             {"id": 2, "name": "b", "required": false, "type": "uuid"},
@@ -275,7 +188,8 @@ mod tests {
             {"id": 5, "name": "p", "required": false, "type": {"type": "struct", "fields": [
                 {"id": 3, "name": "v", "required": true, "type": "uuid"}]}},
         ]});
-        assert_eq!(tell_schema(&mut schema, &sources), HashSet::from([1, 3]));
+        let columns = HashSet::from([1, 3, 4]);
+        assert_eq!(tell_schema(&mut schema, &columns), HashSet::from([1, 3]));
         assert_eq!(schema["fields"][0]["type"], "fixed[16]");
         assert_eq!(schema["fields"][1]["type"], "uuid");
         assert_eq!(
@@ -285,17 +199,15 @@ mod tests {
     }
 
     #[test]
-    fn the_mark_of_a_uuid_goes_and_comes() {
-        let marked = json!({"type": "record", "name": "r102", "fields": [
+    fn the_mark_of_a_uuid_comes_back() {
+        let mut schema = json!({"type": "record", "name": "r102", "fields": [
             {"name": "u", "field-id": 1000, "type": ["null",
-                {"type": "fixed", "name": "uuid_fixed", "size": 16, "logicalType": "uuid"}]},
-            {"name": "n", "field-id": 1001, "type": ["null", "int"]},
+                {"type": "fixed", "name": "uuid_fixed", "size": 16}]},
+            {"name": "f", "field-id": 1001, "type": ["null",
+                {"type": "fixed", "name": "fixed_16", "size": 16}]},
         ]});
-        let mut schema = marked.clone();
-        assert!(tell_avro_schema(&mut schema));
-        assert_eq!(schema["fields"][0]["type"][1].get("logicalType"), None);
-        assert!(!tell_avro_schema(&mut schema));
         restore_avro_schema(&mut schema, &HashSet::from([1000]));
-        assert_eq!(schema, marked);
+        assert_eq!(schema["fields"][0]["type"][1]["logicalType"], "uuid");
+        assert_eq!(schema["fields"][1]["type"][1].get("logicalType"), None);
     }
 }
