@@ -204,7 +204,7 @@ pub(crate) fn known_names<'a>(
     }
     let all: Vec<String> = names.map(str::to_owned).collect();
     match all.len() {
-        0 => "; it has no branch or tag".to_owned(),
+        0 => "; it has none".to_owned(),
         n if n > MAX_LISTED => format!(
             "; it has {n} branches and tags, such as {}",
             quoted(&all[..MAX_LISTED])

@@ -274,6 +274,28 @@ fn from_plan(text: &str) -> Error {
             format!("FUNCTION {name} does not exist{hint}"),
         );
     }
+    if text.contains("Physical plan does not support logical expression")
+        && ["ScalarSubquery(", "Exists(", "InSubquery("]
+            .iter()
+            .any(|kind| text.contains(kind))
+    {
+        return Error::new(
+            ErrorKind::Unsupported,
+            "This subquery names columns of the query around it in a way that is not supported: it can be an aggregate, EXISTS or IN \
+             whose conditions on them are joined by AND, and that is not below OR or inside an aggregate. Write it as a join",
+        );
+    }
+    // The engine says so of every column, whether there is a wildcard or not.
+    if let Some((_, column)) = text.split_once("While expanding wildcard, column \"")
+        && let Some((column, _)) = column.split_once("\" must appear")
+    {
+        return Error::new(
+            ErrorKind::WrongGrouping,
+            format!(
+                "Column '{column}' must appear in the GROUP BY clause or in an aggregate function"
+            ),
+        );
+    }
     let lower = text.to_ascii_lowercase();
     let kind = if lower.contains("group by") && lower.contains("must appear")
         || lower.contains("could not be resolved from available columns")

@@ -54,8 +54,12 @@ impl Drop for StatementGuard {
         // A statement that ended has nothing left to stop; its token stays as it is, so that a
         // finished statement is not taken for a killed one.
         if !self.running.recorded.load(Ordering::Acquire) {
+            let refused = self.running.refusal.error();
             self.running.stop(StopReason::Disconnected);
-            self.finish(Err(&self.running.stop_error()));
+            match refused {
+                Some(error) => self.finish(Err(error)),
+                None => self.finish(Err(&self.running.stop_error())),
+            }
         }
     }
 }

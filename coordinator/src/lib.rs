@@ -38,7 +38,7 @@ mod variables;
 pub use dispatch::Dispatch;
 pub use engine::{Engine, EngineParts};
 pub use error::{Codes, Error, ErrorKind, Result};
-pub use outcome::{Done, ResultRows, StatementOutcome};
+pub use outcome::{Done, Refusal, ResultRows, StatementOutcome};
 pub use processes::{Connection, ProcessList, QueryState, RunningStatement, StopReason};
 pub use profile::{Profile, Profiles};
 pub use session::{Login, Protocol, Session};

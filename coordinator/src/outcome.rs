@@ -1,13 +1,14 @@
 //! What a statement gives back to the protocol that brought it.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use futures::stream::BoxStream;
 
 use crate::QueryId;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The outcome of one statement.
 #[derive(Debug)]
@@ -36,6 +37,23 @@ pub struct ResultRows {
     pub query_id: QueryId,
     pub schema: SchemaRef,
     pub stream: BoxStream<'static, Result<RecordBatch>>,
+    pub refusal: Refusal,
+}
+
+/// Why a protocol sent an error instead of rows that it was given: a value that it has no form for, say. Told before the
+/// rows are dropped, it is what the audit says of the statement.
+#[derive(Debug, Clone, Default)]
+pub struct Refusal(Arc<OnceLock<Error>>);
+
+impl Refusal {
+    /// The error that the client gets. The first counts.
+    pub fn tell(&self, error: &Error) {
+        let _ = self.0.set(error.clone());
+    }
+
+    pub(crate) fn error(&self) -> Option<&Error> {
+        self.0.get()
+    }
 }
 
 impl fmt::Debug for ResultRows {

@@ -11,6 +11,7 @@ use tarn_audit::ScanReport;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::outcome::Refusal;
 use crate::session::Protocol;
 use crate::users::Users;
 use crate::{QueryId, QueryProgress};
@@ -93,6 +94,7 @@ pub struct RunningStatement {
     pub(crate) workers: AtomicU32,
     pub(crate) scans: Mutex<Vec<ScanReport>>,
     pub(crate) recorded: AtomicBool,
+    pub(crate) refusal: Refusal,
 }
 
 /// What a new statement is told about itself.
@@ -139,6 +141,7 @@ impl RunningStatement {
             workers: AtomicU32::new(0),
             scans: Mutex::new(Vec::new()),
             recorded: AtomicBool::new(false),
+            refusal: Refusal::default(),
         })
     }
 

@@ -12,7 +12,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
-use tarn_coordinator::{Error, ErrorKind, ResultRows};
+use tarn_coordinator::{Error, ErrorKind, Refusal, ResultRows};
 
 use crate::channel::Channel;
 use crate::error::ConnectionError;
@@ -77,6 +77,7 @@ pub(crate) struct PendingRows {
     stream: BoxStream<'static, Result<RecordBatch, Error>>,
     batch: Option<RecordBatch>,
     next_row: usize,
+    refusal: Refusal,
 }
 
 impl PendingRows {
@@ -89,6 +90,7 @@ impl PendingRows {
             stream: rows.stream,
             batch: None,
             next_row: 0,
+            refusal: rows.refusal,
         };
         pending.advance(channel).await?;
         Ok(pending)
@@ -119,14 +121,14 @@ impl PendingRows {
                 return Ok(false);
             }
             let encoder = RowEncoder::new(&self.schema, batch, encoding)
-                .map_err(|error| Error::new(ErrorKind::WrongValue, error.to_string()))?;
+                .map_err(|error| self.refused(&error))?;
             let end = batch.num_rows().min(self.next_row.saturating_add(left));
             while self.next_row < end {
                 let packets = channel.packets();
                 let start = packets.begin();
                 if let Err(error) = encoder.put_row(self.next_row, packets.payload()) {
                     packets.abandon(start);
-                    return Err(Error::new(ErrorKind::WrongValue, error.to_string()).into());
+                    return Err(self.refused(&error).into());
                 }
                 packets.end(start);
                 self.next_row += 1;
@@ -141,6 +143,13 @@ impl PendingRows {
                 self.advance(channel).await?;
             }
         }
+    }
+
+    /// A value that the protocol has no form for.
+    fn refused(&self, error: &dyn std::fmt::Display) -> Error {
+        let error = Error::new(ErrorKind::WrongValue, error.to_string());
+        self.refusal.tell(&error);
+        error
     }
 
     /// Makes the next batch with rows the current one, if there is one.

@@ -6,6 +6,9 @@
 //! | `a + b`, `a - b`, `a * b` of BIGINTs | `checked_add(a, b)`, … | the types of what they are made of rule an overflow out |
 //! | `a / b` of decimals | `decimal_divide(a, b)` | |
 //! | `CAST(d AS DECIMAL(p, s))`, `CAST(d AS BIGINT)` | `decimal_round(d, p, s)` | no digit can be lost |
+//! | `-a` of a BIGINT | `checked_subtract(0, a)` | the same |
+//! | `CAST(f AS BIGINT)` of a DOUBLE | `nearest_whole(f)` first: it is not cut off | |
+//! | `CAST(i AS DATE)`, `CAST(i AS DATETIME)` | `date(i)`, `timestamp(i)`: 20240131 is its digits, not days since 1970 | |
 //! | `AVG(d)` of decimals | `decimal_divide(SUM(d), COUNT(d))` ([`DecimalAverages`]) | |
 
 mod decimal_averages;
@@ -18,12 +21,12 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, cast,
+    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::comparisons::change_expressions;
-use crate::functions::{checked, divided, rounded};
+use crate::functions::{checked, divided, moment_of_digits, nearest_whole, rounded};
 use ranges::fits;
 
 /// Goes over a plan whose types were made alike.
@@ -58,6 +61,13 @@ fn exact(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 _ => None,
             }
         }
+        Expr::Negative(expr) if matches!(expr.get_type(schema), Ok(DataType::Int64)) => {
+            let zero = lit(0_i64);
+            match fits(&zero, Operator::Minus, expr, schema) {
+                true => None,
+                false => checked(zero, Operator::Minus, expr.as_ref().clone()),
+            }
+        }
         Expr::Cast(Cast { expr, field }) => match (expr.get_type(schema), field.data_type()) {
             (Ok(DataType::Decimal128(_, scale)), DataType::Decimal128(precision, kept))
                 if *kept < scale =>
@@ -73,6 +83,16 @@ fn exact(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                     0,
                 );
                 Some(cast(whole, to.clone()))
+            }
+            (Ok(DataType::Float32 | DataType::Float64), to) if to.is_integer() => {
+                Some(cast(nearest_whole(expr.as_ref().clone()), to.clone()))
+            }
+            (Ok(from), to @ (DataType::Date32 | DataType::Timestamp(..))) if from.is_integer() => {
+                let moment = moment_of_digits(expr.as_ref().clone(), to);
+                Some(match moment.get_type(schema) {
+                    Ok(of) if of == *to => moment,
+                    _ => cast(moment, to.clone()),
+                })
             }
             _ => None,
         },

@@ -39,6 +39,7 @@ mod query_planner;
 mod scan;
 mod session;
 mod single_row_subqueries;
+mod size_estimates;
 mod statistics;
 mod window_constants;
 mod yielding_joins;

@@ -13,6 +13,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use crate::common_subplans::{SharedSubplanPlanner, share_subplans};
 use crate::hints::HintPlanner;
 use crate::join_order::with_ordered_joins;
+use crate::size_estimates::SizeEstimatePlanner;
 
 /// DataFusion's planner, which knows hints, after what is decided by statistics or by the plan as a whole.
 #[derive(Debug)]
@@ -39,6 +40,7 @@ impl QueryPlanner for IcebergQueryPlanner {
         }
         DefaultPhysicalPlanner::with_extension_planners(vec![
             Arc::new(HintPlanner),
+            Arc::new(SizeEstimatePlanner),
             Arc::new(SharedSubplanPlanner::default()),
         ])
         .create_physical_plan(&plan, state)

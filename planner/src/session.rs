@@ -8,6 +8,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::join_selection::JoinSelection;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_optimizer::pushdown_sort::PushdownSort;
 use datafusion::prelude::SessionConfig;
@@ -26,8 +27,13 @@ use crate::proven_filters::ProvenFilters;
 use crate::provider::QueryCatalogs;
 use crate::query_planner::IcebergQueryPlanner;
 use crate::single_row_subqueries::SingleRowSubqueries;
+use crate::size_estimates::ForgetSizeEstimates;
 use crate::window_constants::WindowConstants;
 use crate::yielding_joins::YieldingJoins;
+
+/// A side of a join that is estimated to be no larger is built once, for all partitions. A cluster has settings of its own.
+const BUILT_ONCE_BYTES: usize = 16 << 20;
+const BUILT_ONCE_ROWS: usize = 1 << 20;
 
 /// Names one query from its first log line to its audit record, on every process that takes part.
 ///
@@ -112,6 +118,9 @@ pub fn session_config(o: &SessionOptions) -> SessionConfig {
     let options = config.options_mut();
     options.sql_parser.dialect = Dialect::MySQL;
     options.optimizer.prefer_hash_join = o.prefer_hash_join;
+    // In one process a side that is built once costs less than sending both sides by their hashes.
+    options.optimizer.hash_join_single_partition_threshold = BUILT_ONCE_BYTES;
+    options.optimizer.hash_join_single_partition_threshold_rows = BUILT_ONCE_ROWS;
     if let Some(limit) = o.query_memory_bytes {
         // What each sort sets aside to merge what it spilled. A few sorts of DataFusion's 10 MB would be all that a
         // small limit leaves for what cannot spill.
@@ -165,6 +174,8 @@ pub fn session_builder(
     // Later ones replace earlier ones of the same name, so MySQL's meaning wins.
     functions.extend(crate::functions::scalar_functions());
     let aggregates = builder.aggregate_functions().get_or_insert_default();
+    // Turned round in two phases it gives the wrong row. As a window function it stays.
+    aggregates.retain(|function| function.name() != "nth_value");
     aggregates.extend(crate::functions::aggregate_functions());
     let mut analyzer = Analyzer::with_rules(analyzer_rules());
     analyzer.add_function_rewrite(Arc::new(Comparisons));
@@ -184,6 +195,11 @@ fn physical_rules(bucket_joins: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Sen
         .position(|rule| rule.name() == PushdownSort::new().name())
         .map_or(rules.len(), |place| place + 1);
     rules.insert(after_sorts, Arc::new(OrderedFiles));
+    let after_joins = rules
+        .iter()
+        .position(|rule| rule.name() == JoinSelection::new().name())
+        .map_or(rules.len(), |place| place + 1);
+    rules.insert(after_joins, Arc::new(ForgetSizeEstimates));
     rules.insert(0, Arc::new(MetadataAnswers));
     rules.push(Arc::new(WindowConstants));
     rules.push(Arc::new(ProvenFilters));

@@ -98,6 +98,7 @@ fn deliver(
         query_id: running.id,
         schema,
         stream: stream::iter(batches).boxed(),
+        refusal: running.refusal.clone(),
     }))
 }
 

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, FixedSizeBinaryArray, RecordBatch, RecordBatchOptions,
+    Array, ArrayRef, AsArray, FixedSizeBinaryArray, Float64Array, RecordBatch, RecordBatchOptions,
 };
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DataType, Field, Float64Type, Schema, SchemaRef,
+};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::scalar::ScalarValue;
@@ -216,11 +218,33 @@ fn convert(array: &ArrayRef, field: &Field, rows_before: usize) -> Result<ArrayR
     })
 }
 
-/// As Arrow casts; text becomes a UUID, and bytes become bytes of a fixed length, which Arrow does
+/// Numbers without their fraction: decimals to the nearest, away from zero of two, doubles to the even one, as MySQL does.
+fn rounded(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        DataType::Decimal128(_, 1..) => {
+            let whole = DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
+            cast_with_options(array, &whole, &STRICT)
+        }
+        DataType::Float32 | DataType::Float64 => {
+            let doubles = cast_with_options(array, &DataType::Float64, &STRICT)?;
+            let whole: Float64Array = doubles
+                .as_primitive::<Float64Type>()
+                .unary(f64::round_ties_even);
+            Ok(Arc::new(whole))
+        }
+        _ => Ok(Arc::clone(array)),
+    }
+}
+
+/// As Arrow casts, but to whole numbers; text becomes a UUID, and bytes become bytes of a fixed length, which Arrow does
 /// not do.
 fn cast(array: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
     let DataType::FixedSizeBinary(length) = field.data_type() else {
-        return cast_with_options(array, field.data_type(), &STRICT);
+        let rounded = match field.data_type().is_integer() {
+            true => rounded(array)?,
+            false => Arc::clone(array),
+        };
+        return cast_with_options(&rounded, field.data_type(), &STRICT);
     };
     let sized = |values: Vec<Option<Vec<u8>>>| -> Result<ArrayRef, ArrowError> {
         let array =

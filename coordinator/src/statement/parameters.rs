@@ -5,6 +5,7 @@
 
 use std::ops::ControlFlow;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType as AstType, ExactNumberInfo, Expr, Statement as Ast, TimezoneInfo,
@@ -37,7 +38,7 @@ pub(crate) fn bind(prepared: &Prepared, params: Vec<ScalarValue>) -> Result<Stat
         .enumerate()
     {
         let value = match wanted {
-            Some(wanted) if value.data_type() != *wanted && !value.is_null() => {
+            Some(wanted) if is_made(&value.data_type(), wanted) && !value.is_null() => {
                 value.cast_to(wanted).map_err(|error| {
                     Error::new(
                         ErrorKind::WrongValue,
@@ -54,6 +55,16 @@ pub(crate) fn bind(prepared: &Prepared, params: Vec<ScalarValue>) -> Result<Stat
         literals.push(literal(&value)?);
     }
     bind_literals(prepared.statement().clone(), &literals)
+}
+
+/// Whether a value is made one of its placeholder's type before it is written into the statement. Text that goes to bytes of a fixed
+/// length stays: it may be a UUID. Of a placeholder that nothing gives a type, the value's own is as good.
+fn is_made(from: &DataType, wanted: &DataType) -> bool {
+    match wanted {
+        DataType::Null => false,
+        DataType::FixedSizeBinary(_) => !from.is_string() && from != wanted,
+        wanted => from != wanted,
+    }
 }
 
 /// The statement with NULL for every placeholder, to learn the columns of its result.

@@ -23,12 +23,13 @@ pub(super) async fn run(
     .inspect_err(|error| guard.finish(Err(error)))?;
     let (planned, attempt) = planned;
     let schema = result_schema(&planned.names, &attempt.plan.schema());
-    let query_id = context.running.id;
+    let (query_id, refusal) = (context.running.id, context.running.refusal.clone());
     let stream = deliver(context, planned, attempt, schema.clone(), guard);
     Ok(StatementOutcome::Rows(ResultRows {
         query_id,
         schema,
         stream,
+        refusal,
     }))
 }
 

@@ -123,3 +123,27 @@ async fn every_kind_of_statement_can_be_prepared() {
         1054
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_uuid_may_be_bound_as_text_and_a_sum_of_two_parameters_takes_numbers() {
+    let harness = Harness::start().await;
+    harness.done("CREATE TABLE u (k UUID)").await;
+    let uuid = "12345678-1234-1234-1234-123456789012";
+    let insert = harness
+        .session
+        .prepare("INSERT INTO u VALUES (?)")
+        .await
+        .expect("prepares");
+    let outcome = harness
+        .session
+        .execute_prepared(&insert, vec![text(uuid)])
+        .await
+        .expect("inserts");
+    assert!(matches!(outcome, StatementOutcome::Done(done) if done.affected_rows == 1));
+    let found = "SELECT count(*) FROM u WHERE k = '12345678-1234-1234-1234-123456789012'";
+    assert_eq!(run(&harness, found, vec![]).await, [["1"]]);
+    assert_eq!(
+        run(&harness, "SELECT ? + ?", vec![int(1), int(2)]).await,
+        [["3"]]
+    );
+}

@@ -565,3 +565,113 @@ async fn json_in_text_is_read_as_mysql_reads_it() {
         "{error}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_number_is_a_date_by_its_digits() {
+    let harness = Harness::start().await;
+    harness.done("CREATE TABLE k (d INT, at BIGINT)").await;
+    harness
+        .done("INSERT INTO k VALUES (20240131, 20240131235958), (19991201, 19991201000000)")
+        .await;
+    for (sql, answer) in [
+        ("SELECT CAST(20240101 AS DATE)", "2024-01-01"),
+        (
+            "SELECT CAST(d AS DATE) FROM k ORDER BY d",
+            "1999-12-01;2024-01-31",
+        ),
+        (
+            "SELECT CAST(at AS DATETIME) FROM k ORDER BY d",
+            "1999-12-01T00:00:00;2024-01-31T23:59:58",
+        ),
+        (
+            "SELECT d FROM k WHERE CAST(d AS DATE) BETWEEN '2024-01-01' AND '2024-01-31'",
+            "20240131",
+        ),
+        (
+            "SELECT d FROM k WHERE CAST(d AS DATE) < '2000-01-01'",
+            "19991201",
+        ),
+    ] {
+        assert_eq!(one(&harness, sql).await, answer, "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_list_has_the_order_that_it_asks_for() {
+    let harness = Harness::start().await;
+    harness
+        .done("CREATE TABLE o (g INT, v VARCHAR, k INT)")
+        .await;
+    // In two files, so that lists are made in parts.
+    harness
+        .done("INSERT INTO o VALUES (1, 'b', 2), (1, 'd', 4), (2, 'x', 9)")
+        .await;
+    harness
+        .done("INSERT INTO o VALUES (1, 'c', 3), (1, 'a', 1), (2, 'y', 8)")
+        .await;
+    for (sql, answer) in [
+        (
+            "SELECT g, group_concat(v ORDER BY k), group_concat(v ORDER BY k DESC) FROM o GROUP BY g ORDER BY g",
+            "1,a,b,c,d,d,c,b,a;2,y,x,x,y",
+        ),
+        (
+            "SELECT group_concat(v ORDER BY k DESC SEPARATOR ''), group_concat(v ORDER BY v SEPARATOR ''), group_concat(v ORDER BY g DESC, k SEPARATOR '') FROM o",
+            "xydcba,abcdxy,yxabcd",
+        ),
+        (
+            "SELECT group_concat(DISTINCT g ORDER BY g), group_concat(DISTINCT g ORDER BY g DESC) FROM o",
+            "1,2,2,1",
+        ),
+        (
+            "SELECT g, array_agg(k ORDER BY k DESC), array_agg(k ORDER BY v), max(k) FROM o GROUP BY g ORDER BY g",
+            "1,[4, 3, 2, 1],[1, 2, 3, 4],4;2,[9, 8],[9, 8],9",
+        ),
+    ] {
+        assert_eq!(one(&harness, sql).await, answer, "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_integer_is_given_is_rounded() {
+    let harness = Harness::start().await;
+    harness
+        .done("CREATE TABLE r (k INT, i INT, l BIGINT, s INT)")
+        .await;
+    harness
+        .done("INSERT INTO r VALUES (1, 1.5, 2.5, -5.55), (2, -1.5, -0.4, 0.5)")
+        .await;
+    harness
+        .done("INSERT INTO r SELECT 3, 1.5e0, 2.7e0, -2.5e0")
+        .await;
+    for (sql, answer) in [
+        // Decimals away from zero, doubles to the even number.
+        ("SELECT * FROM r ORDER BY k", "1,2,3,-6;2,-2,0,1;3,2,3,-2"),
+        (
+            "SELECT CAST(1.5 AS SIGNED), CAST(1.5e0 AS SIGNED), CAST(-2.7e0 AS SIGNED)",
+            "2,2,-3",
+        ),
+        (
+            "SELECT k FROM r WHERE CAST(l + 0.6e0 AS SIGNED) = 4 ORDER BY k",
+            "1;3",
+        ),
+    ] {
+        assert_eq!(one(&harness, sql).await, answer, "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_least_bigint_has_no_opposite() {
+    let harness = Harness::start().await;
+    harness.done("CREATE TABLE n (k INT, l BIGINT)").await;
+    harness
+        .done("INSERT INTO n VALUES (1, -9223372036854775808), (2, 5)")
+        .await;
+    for sql in ["SELECT -l FROM n", "SELECT -sum(l) FROM n WHERE k = 1"] {
+        let error = harness.error(sql).await;
+        assert_eq!(error.mysql_code(), 1690, "{sql}: {error}");
+    }
+    assert_eq!(
+        one(&harness, "SELECT -l, -k FROM n WHERE k = 2").await,
+        "-5,-2"
+    );
+}

@@ -4,9 +4,9 @@
 //! SQL engines do, the former is not. Comparing with a zero is the only comparison with a literal in which it shows, so
 //! the literal becomes the zero of the sign that makes it right:
 //!
-//! | `x < 0` | `x <= 0` | `x > 0` | `x >= 0` | `x = 0` | `x <> 0` |
-//! |---|---|---|---|---|---|
-//! | `x < -0.0` | `x <= 0.0` | `x > 0.0` | `x >= -0.0` | `x >= -0.0 AND x <= 0.0` | `x < -0.0 OR x > 0.0` |
+//! | `x < 0` | `x <= 0` | `x > 0` | `x >= 0` | `x = 0` | `x <> 0` | `x <=> 0` |
+//! |---|---|---|---|---|---|---|
+//! | `x < -0.0` | `x <= 0.0` | `x > 0.0` | `x >= -0.0` | `x >= -0.0 AND x <= 0.0` | `x < -0.0 OR x > 0.0` | that of `=`, `IS TRUE` |
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
@@ -36,7 +36,7 @@ fn with_equal_zeros(expr: Expr) -> Transformed<Expr> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match (zero(&left), zero(&right)) {
             (None, Some(zero)) => compared(*left, op, zero, *right),
-            (Some(zero), None) => match op.swap() {
+            (Some(zero), None) => match swapped(op) {
                 Some(swapped) => compared(*right, swapped, zero, *left),
                 None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
             },
@@ -65,6 +65,13 @@ fn with_equal_zeros(expr: Expr) -> Transformed<Expr> {
     }
 }
 
+fn swapped(op: Operator) -> Option<Operator> {
+    match op {
+        Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => Some(op),
+        op => op.swap(),
+    }
+}
+
 /// `value op literal`, where the literal is a zero.
 fn compared(value: Expr, op: Operator, zero: Zero, literal: Expr) -> Transformed<Expr> {
     let plain = |op, zero: Expr| {
@@ -74,12 +81,14 @@ fn compared(value: Expr, op: Operator, zero: Zero, literal: Expr) -> Transformed
             right: Box::new(zero),
         })
     };
+    let is_zero =
+        || plain(Operator::GtEq, zero.negative()).and(plain(Operator::LtEq, zero.positive()));
     let changed = match op {
         Operator::Lt | Operator::GtEq => plain(op, zero.negative()),
         Operator::LtEq | Operator::Gt => plain(op, zero.positive()),
-        Operator::Eq => {
-            plain(Operator::GtEq, zero.negative()).and(plain(Operator::LtEq, zero.positive()))
-        }
+        Operator::Eq => is_zero(),
+        Operator::IsNotDistinctFrom => is_zero().is_true(),
+        Operator::IsDistinctFrom => is_zero().is_not_true(),
         Operator::NotEq => {
             plain(Operator::Lt, zero.negative()).or(plain(Operator::Gt, zero.positive()))
         }
@@ -154,6 +163,18 @@ mod tests {
             assert_eq!(
                 changed(x().not_eq(zero.clone())),
                 "x < Float64(-0) OR x > Float64(0)"
+            );
+            let same = |op| {
+                let (left, right) = (Box::new(zero.clone()), Box::new(x()));
+                changed(Expr::BinaryExpr(BinaryExpr { left, op, right }))
+            };
+            assert_eq!(
+                same(Operator::IsNotDistinctFrom),
+                "(x >= Float64(-0) AND x <= Float64(0)) IS TRUE"
+            );
+            assert_eq!(
+                same(Operator::IsDistinctFrom),
+                "(x >= Float64(-0) AND x <= Float64(0)) IS NOT TRUE"
             );
             assert_eq!(
                 changed(x().between(lit(-1.0f64), zero.clone())),

@@ -15,7 +15,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::interval_arithmetic::Interval;
 use datafusion::logical_expr::preimage::PreimageResult;
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{Expr, ReturnFieldArgs, ScalarUDF};
+use datafusion::logical_expr::{Expr, ReturnFieldArgs, ScalarUDF, cast};
 
 use super::datetimes::{
     date_of_days, datetime_array, datetimes, days_of_date, micros_of_datetime, midnight,
@@ -25,12 +25,29 @@ use super::row_function::{Kind, RowFunction, returns_date, returns_datetime};
 
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
     vec![
-        RowFunction::new("date", &[Kind::Datetime], returns_date, as_type)
-            .preimage(date_preimage)
-            .udf(),
-        RowFunction::new("timestamp", &[Kind::Datetime], returns_datetime, as_type).udf(),
+        date(),
+        timestamp(),
         RowFunction::new("time", &[Kind::Datetime], returns_time, time_of).udf(),
     ]
+}
+
+fn date() -> Arc<ScalarUDF> {
+    RowFunction::new("date", &[Kind::Datetime], returns_date, as_type)
+        .preimage(date_preimage)
+        .udf()
+}
+
+fn timestamp() -> Arc<ScalarUDF> {
+    RowFunction::new("timestamp", &[Kind::Datetime], returns_datetime, as_type).udf()
+}
+
+/// The date, or the date and time, that a whole number's digits say: 20240131, 20240131235959.
+pub(crate) fn moment_of_digits(number: Expr, of: &DataType) -> Expr {
+    let digits = cast(number, DataType::Utf8);
+    match of {
+        DataType::Date32 => date().call(vec![digits]),
+        _ => timestamp().call(vec![digits]),
+    }
 }
 
 fn as_type(args: &[ArrayRef], data_type: &DataType) -> Result<ArrayRef> {

@@ -26,6 +26,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
         super::json::functions(),
         super::exact_numbers::functions(),
         super::normal_float::functions(),
+        super::nearest_whole::functions(),
     ]
     .concat()
 }
@@ -33,6 +34,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
 /// Every aggregate function of this crate.
 pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
     let mut functions = super::extremes::functions();
+    functions.extend(super::ordered_lists::functions());
     functions.push(super::checked_sum::checked_sum());
     functions.push(super::single_value::single_value());
     functions.push(super::theta_sketch::theta_sketch());

@@ -14,6 +14,7 @@ use super::reduction::{keys, reduced, reductions};
 use super::relation_set::RelationSet;
 use super::scans::ScanStatistics;
 use super::search::{JoinTree, cheapest};
+use crate::size_estimates::{SizeEstimate, estimated};
 
 /// Orders the joins of a plan.
 pub(crate) struct Ordering<'a> {
@@ -140,7 +141,14 @@ impl Rebuilding<'_> {
                 None => datafusion::common::internal_err!("a relation is joined twice"),
             };
         };
-        let (left_plan, right_plan) = (self.build(left)?, self.build(right)?);
+        let mut side = |side: &JoinTree| -> Result<LogicalPlan> {
+            let size = SizeEstimate {
+                rows: side.joined.rows.ceil() as usize,
+                bytes: side.joined.bytes.ceil() as usize,
+            };
+            Ok(estimated(size, self.build(side)?))
+        };
+        let (left_plan, right_plan) = (side(left)?, side(right)?);
         let attached = right
             .set
             .single()

@@ -138,6 +138,10 @@ impl PartitionFilter {
         let options = RecordBatchOptions::new().with_row_count(Some(manifest.entries.len()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), values, &options)?;
         let kept = self.expr.evaluate(&batch)?.into_array(batch.num_rows())?;
+        // A comparison with NULL has no type of its own, and is never true.
+        if *kept.data_type() == DataType::Null {
+            keep.fill(false);
+        }
         let Some(kept) = kept.as_boolean_opt() else {
             return Ok(());
         };

@@ -53,7 +53,8 @@ impl PruneFilter {
                 .into_iter()
                 .map(|c| c.name.clone())
                 .collect();
-            if !names.is_empty() && is_evaluated_by_partition(&filter) {
+            // One without columns may be what is left of a NULL in a list.
+            if is_evaluated_by_partition(&filter) {
                 let expr = create_physical_expr(&filter, &df_schema, props)?;
                 by_partition.push(PartitionFilter::new(expr, &names, layout)?);
             }

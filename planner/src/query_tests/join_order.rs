@@ -282,3 +282,19 @@ async fn an_aggregate_of_joins_below_projections_is_reduced_too() {
     assert!(plan.contains("Semi"), "{plan}");
     assert_eq!(lake.query(sql).await.text, "20,190600");
 }
+
+#[tokio::test]
+async fn what_is_built_once_is_told_by_the_estimates_that_ordered_the_joins() {
+    let mut lake = star().await;
+    // DataFusion takes a filter to keep a fifth of the 1000 items, and knows nothing of the groups.
+    lake.broadcast_bytes = Some(1000);
+    let sql = "SELECT sum(price) FROM sales JOIN item ON item.id = item_id WHERE item.name = 'item 7' \
+         AND price > (SELECT avg(price) FROM sales AS others WHERE others.item_id = item.id)";
+    let plan = lake.explain(sql).await;
+    assert!(plan.contains("mode=CollectLeft"), "{plan}");
+    assert!(!plan.contains("mode=Partitioned"), "{plan}");
+    assert!(!plan.contains("SizeEstimate"), "{plan}");
+    assert_eq!(lake.query(sql).await.text, "145070");
+    lake.options.join_reorder = false;
+    assert!(lake.explain(sql).await.contains("mode=Partitioned"));
+}

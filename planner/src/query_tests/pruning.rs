@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray,
+    Array, ArrayRef, Float64Array, Int32Array, Int64Array, StringArray, TimestampMicrosecondArray,
 };
 use iceberg::spec::{PrimitiveType as P, Transform};
 
@@ -268,4 +268,38 @@ async fn statistics_reach_the_optimiser_after_pruning() {
         "writers may cut strings: {:?}",
         s.min_value
     );
+}
+
+/// A condition that is NULL is not true, whatever partition values say of its other parts.
+#[tokio::test]
+async fn null_in_a_list_of_partition_values_keeps_no_row() {
+    let lake = Lake::new().await;
+    let columns = [("p", P::Int), ("d", P::Int)];
+    lake.create("t", &columns, &[("p", Transform::Identity)])
+        .await;
+    let values =
+        || -> ArrayRef { Arc::new(Int32Array::from(vec![Some(1), Some(2), None, Some(3)])) };
+    lake.append("t", vec![values(), values()]).await;
+    for (filter, kept) in [
+        ("NOT IN (1, NULL)", "0"),
+        ("NOT IN (NULL)", "0"),
+        ("IN (1, NULL)", "1"),
+        ("IN (NULL)", "0"),
+        ("<> NULL", "0"),
+        ("NOT IN (1, 2)", "1"),
+    ] {
+        for column in ["p", "d"] {
+            for sql in [
+                format!("SELECT count(*) FROM t WHERE {column} {filter}"),
+                format!(
+                    "SELECT count(d) + count(p) - count(d) FROM t WHERE {column} {filter} AND p > 0"
+                ),
+                format!("SELECT count(*) FROM t WHERE NOT (NOT ({column} {filter}))"),
+            ] {
+                assert_eq!(lake.query(&sql).await.text, kept, "{sql}");
+            }
+        }
+    }
+    let either = "SELECT count(*) FROM t WHERE p NOT IN (1, NULL) OR p = 2";
+    assert_eq!(lake.query(either).await.text, "1");
 }

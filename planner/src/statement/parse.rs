@@ -242,7 +242,13 @@ fn parse_explain(cursor: &mut Cursor<'_>, context: &Context<'_>) -> Parsed<State
     if cursor.is_word("FORMAT") && cursor.parser.peek_nth_token_ref(1).token == Token::Eq {
         cursor.parser.advance_token();
         cursor.parser.advance_token();
-        cursor.name()?;
+        let format = cursor.name()?;
+        if !["TRADITIONAL", "TREE"].contains(&format.to_uppercase().as_str()) {
+            return Err(Failure::Unsupported {
+                kind: "EXPLAIN",
+                detail: format!("EXPLAIN FORMAT={format}: plans are printed as text only"),
+            });
+        }
     }
     let mode = if cursor.word("ANALYZE") {
         ExplainMode::Analyze {

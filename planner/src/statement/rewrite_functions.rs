@@ -9,8 +9,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::RewriteError;
 use super::ast_build::{
-    binary, call, case, cast, datetime_type, is_null, literal_text, nested, null, number, signed,
-    text,
+    binary, call, case, cast, datetime_type, double_type, is_null, literal_text, nested, null,
+    number, signed, text,
 };
 use super::rewrite_expressions::{substring_from_end, unit_name, whole_number};
 use super::rewrite_truth::{conditions_as_numbers, number_as_condition};
@@ -232,8 +232,34 @@ fn written(name: &str, args: Vec<Expr>) -> Result<Option<Expr>, RewriteError> {
             let [value] = take(args).ok_or_else(wrong_count)?;
             cast(call("signum", vec![value]), DataType::BigInt(None))
         }
-        // MySQL's LOG with one argument is the natural logarithm.
-        "log" if count == 1 => call("ln", args),
+        // MySQL's LOG with one argument is the natural logarithm. What has none is NULL.
+        "log" | "ln" | "log2" | "log10" if count == 1 => {
+            let [value] = take(args).ok_or_else(wrong_count)?;
+            let function = if name == "log" { "ln" } else { name };
+            let none = binary(nested(value.clone()), BinaryOperator::LtEq, number(0));
+            case(
+                None,
+                vec![(none, null())],
+                Some(call(function, vec![value])),
+            )
+        }
+        "sqrt" => {
+            let [value] = take(args).ok_or_else(wrong_count)?;
+            let none = binary(nested(value.clone()), BinaryOperator::Lt, number(0));
+            case(None, vec![(none, null())], Some(call(name, vec![value])))
+        }
+        // The engine's is of single precision for whole numbers.
+        "atan" | "atan2" if count == 2 => {
+            let args = args.into_iter().map(|arg| cast(arg, double_type()));
+            call("atan2", args.collect())
+        }
+        // The engine counts a negative length from the other end.
+        "left" | "right" if count == 2 && !matches!(whole_number(&args[1]), Some(0..)) => {
+            let [value, length] = take(args).ok_or_else(wrong_count)?;
+            let negative = binary(nested(length.clone()), BinaryOperator::Lt, number(0));
+            let length = case(None, vec![(negative, number(0))], Some(length));
+            call(name, vec![value, length])
+        }
         "sha2" => {
             let [value, bits] = take(args).ok_or_else(wrong_count)?;
             let algorithm = match whole_number(&bits) {

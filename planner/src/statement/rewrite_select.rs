@@ -16,7 +16,7 @@ use super::rewrite_truth::number_as_condition;
 use super::rewrite_windows::named_windows;
 
 /// Functions that make a SELECT an aggregation; HAVING then means what DataFusion takes it to mean.
-const AGGREGATES: [&str; 42] = [
+const AGGREGATES: [&str; 41] = [
     "count",
     "sum",
     "avg",
@@ -51,7 +51,6 @@ const AGGREGATES: [&str; 42] = [
     "median",
     "first_value",
     "last_value",
-    "nth_value",
     "any_value",
     "corr",
     "covar_pop",
