@@ -27,6 +27,7 @@ import cluster
 import duckdb
 import pymysql
 from pyiceberg.catalog.sql import SqlCatalog
+from sqlalchemy import event
 
 from random_tables import answers, known
 from random_tables.queries import Queries
@@ -51,7 +52,7 @@ def arguments():
     parser.add_argument("--workers", type=int, default=3, help="0 for one process")
     parser.add_argument("--deletes", action=argparse.BooleanOptionalAction, default=True, help="row-level deletes")
     parser.add_argument("--version3", action=argparse.BooleanOptionalAction, default=True, help="format version 3")
-    parser.add_argument("--time-travel", action=argparse.BooleanOptionalAction, default=False, help="FOR VERSION AS OF")
+    parser.add_argument("--time-travel", action=argparse.BooleanOptionalAction, default=True, help="FOR VERSION AS OF")
     parser.add_argument("--keep", action="store_true", help="do not drop the tables")
     return parser.parse_args()
 
@@ -66,18 +67,21 @@ class Engines:
     def execute(self, sql):
         return self.tarn.query(sql)
 
-    def register(self, table):
-        """The model's rows, now and at each snapshot, under names that DuckDB knows."""
-        states = {"now": (table.model.fields, table.model.rows())}
-        for n in range(len(table.model.history)):
-            states[n] = (table.model.history[n][1], table.model.rows_at(n))
-        for state, (fields, rows) in states.items():
+    def register(self, query):
+        """The rows of the model's states that the query reads, under names that DuckDB knows."""
+        for table, state in query.states:
+            if state in table.known:
+                continue
+            fields, rows = table.model.fields, table.model.rows()
+            if state != "now":
+                fields, rows = table.model.history[state][1], table.model.rows_at(state)
             # As a table of DuckDB's own: filters on Arrow tables need libraries that are not among the clients.
             self.duck.register("rows_of_model", arrow_table(rows, fields, by_id))
             self.duck.execute(f"CREATE TABLE {table.duck}_{state} AS SELECT * FROM rows_of_model")
+            table.known.add(state)
 
     def forget(self, table):
-        for state in ["now", *range(len(table.model.history))]:
+        for state in table.known:
             self.duck.execute(f"DROP TABLE {table.duck}_{state}")
 
     def difference(self, query):
@@ -127,6 +131,9 @@ class Run:
         self.options, self.engines, self.failures, self.asked = options, engines, [], 0
         self.known = Counter()
         self.catalog = SqlCatalog("lake", uri=f"sqlite:///{data}/catalog.db", warehouse=f"file://{data}/warehouse")
+        # Nothing is to outlive a crash: a commit need not wait for the disk.
+        event.listen(self.catalog.engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous = OFF"))
+        self.catalog.engine.dispose()
         engines.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
 
     def build(self, number):
@@ -150,16 +157,15 @@ class Run:
     def tables(self):
         first, last = self.options.first, self.options.first + self.options.tables
         other = self.build(first - 1) if first else None
-        if other:
-            self.engines.register(other)
         for number in range(first, last):
             table = self.build(number)
             if table:
-                self.engines.register(table)
                 self.query(number, table, other)
             if other:
                 self.drop(other)
             other = table
+            if (done := number + 1 - first) % 50 == 0:
+                print(f"{done} tables, {self.asked} queries, {len(self.failures)} differences so far", file=sys.stderr, flush=True)
         if other:
             self.drop(other)
 
@@ -167,6 +173,7 @@ class Run:
         wanted = range(self.options.queries) if self.options.query is None else [self.options.query]
         for n in wanted:
             query = Queries(random.Random(f"{self.options.seed}/{number}/{n}"), table, other, self.options).query()
+            self.engines.register(query)
             self.asked += 1
             difference = self.engines.difference(query)
             reason = known.reason(query, difference) if difference else None

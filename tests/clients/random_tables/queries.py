@@ -26,6 +26,7 @@ class Query:
     order: list = field(default_factory=list)
     limit: tuple = ()
     protocol: str = "flight"
+    states: list = field(default_factory=list)  # what is read: tables, with a snapshot's number or "now"
 
     def sql(self, dialect):
         n = 0 if dialect == "tarn" else 1
@@ -81,15 +82,15 @@ class Queries:
 
     def query(self):
         rng, model = self.rng, self.table.model
-        fields, rows, duck, travel = model.fields, model.rows(), f"{self.table.duck}_now", ""
+        fields, rows, state, travel = model.fields, model.rows(), "now", ""
         if self.options.time_travel and rng.random() < 0.2:
-            n = rng.randrange(len(model.history))
-            snapshot, fields, _ = model.history[n]
-            rows, duck, travel = model.rows_at(n), f"{self.table.duck}_{n}", f"FOR VERSION AS OF {snapshot}"
+            state = rng.randrange(len(model.history))
+            snapshot, fields, _ = model.history[state]
+            rows, travel = model.rows_at(state), f"FOR VERSION AS OF {snapshot}"
         found = list(columns(fields))
         self.all, self.plain = found, [c for c in found if isinstance(c.type, Primitive)]
         self.conditions = Conditions(rng, found, rows, "t")
-        query = Query([(self.table.name, duck, "t", travel)], [])
+        query = Query([(self.table.name, f"{self.table.duck}_{state}", "t", travel)], [], states=[(self.table, state)])
         if rng.random() < 0.8:
             query.where = self.conditions.condition()
         kind = rng.choices(["rows", "aggregate", "top", "join"], [4, 3, 2, 1.5])[0]
@@ -170,6 +171,7 @@ class Queries:
         pairs = [(a, b) for a in self.plain for b in theirs if joinable(a.type, b.type)]
         left, right = self.rng.choice(pairs)
         query.tables.append((other.name, f"{other.duck}_now", "u", ""))
+        query.states.append((other, "now"))
         query.join = (self.output(left), self.output(right, "u"), self.rng.choice(["JOIN", "JOIN", "LEFT JOIN"]))
         uid = next(c for c in theirs if c.leaf.id == other.model.uid)
         if self.rng.random() < 0.5:
