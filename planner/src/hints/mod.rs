@@ -11,7 +11,7 @@ mod logical;
 use std::fmt;
 
 pub(crate) use exec::JoinHintExec;
-pub(crate) use logical::{HintedPlanner, HintedRelations, physical_planner};
+pub(crate) use logical::{HintedPlanner, HintedRelations, is_hinted_side, physical_planner};
 
 /// How the rows of a relation are to meet those that it is joined with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
