@@ -79,13 +79,16 @@ pub(super) fn bucketed_scans(plan: &Arc<dyn ExecutionPlan>, wanted: usize) -> Ve
         .collect();
     let files = || config.file_groups.iter().flat_map(|group| group.iter());
     if files().next().is_none() {
-        // No row is in the wrong place, whatever the column and however many buckets there are.
+        // No row is in the wrong place, whatever the column and however many buckets there are; but it is one that it yields.
+        let Some((_, column)) = yielded.first().copied() else {
+            return Vec::new();
+        };
         return vec![Bucketed {
             plan: with_buckets(
                 config,
                 source,
                 ScanBuckets {
-                    column: 0,
+                    column,
                     count: 0,
                     placed: false,
                 },

@@ -285,6 +285,18 @@ async fn metadata_answers_for_most_of_a_table_in_buckets() {
     assert_eq!(answer.reports[0].files_answered, 10);
 }
 
+/// A table without files is in any buckets, whichever of its columns are asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_table_is_joined_by_a_column_that_is_not_its_first() {
+    let lake = lake().await;
+    lake.create("nobody", &[("k", LONG), ("v", LONG)], &[])
+        .await;
+    for (kind, rows) in [("JOIN", "0"), ("LEFT JOIN", "200"), ("RIGHT JOIN", "0")] {
+        let sql = format!("SELECT count(*) FROM events a {kind} nobody b ON a.k = b.v");
+        assert_eq!(lake.query(&sql).await.text, rows, "{sql}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_in_the_same_buckets_is_joined_otherwise() {
     let lake = lake().await;
