@@ -200,7 +200,7 @@ fn physical_rules(bucket_joins: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Sen
         .position(|rule| rule.name() == JoinSelection::new().name())
         .map_or(rules.len(), |place| place + 1);
     rules.insert(after_joins, Arc::new(ForgetSizeEstimates));
-    rules.insert(0, Arc::new(MetadataAnswers));
+    rules.insert(0, Arc::new(MetadataAnswers { bucket_joins }));
     rules.push(Arc::new(WindowConstants));
     rules.push(Arc::new(ProvenFilters));
     rules.push(Arc::new(YieldingJoins));

@@ -9,7 +9,7 @@ mod value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use crate::harness::{Bucket, package_root};
+use crate::harness::{Bucket, Settings, package_root};
 use known_gaps::known_gap;
 use query::queries;
 use run::{Failure, run_all};
@@ -25,7 +25,10 @@ async fn every_query_is_answered_as_the_reference_does() {
         .filter(|query| query.id.starts_with(&only))
         .collect();
     let bucket = Bucket::serve("fixtures", &package_root().join("tests/fixtures/iceberg")).await;
-    let (one, three) = tokio::join!(run_all(&queries, &bucket, 0), run_all(&queries, &bucket, 3));
+    let (one, three) = tokio::join!(
+        run_all(&queries, &bucket, 0, Settings::default(), &[]),
+        run_all(&queries, &bucket, 3, Settings::default(), &[])
+    );
     let mut failures: BTreeMap<&str, Vec<&Failure>> = BTreeMap::new();
     for failure in one.iter().chain(&three) {
         failures.entry(&failure.id).or_default().push(failure);
@@ -68,4 +71,29 @@ async fn every_query_is_answered_as_the_reference_does() {
         "{failed} of {} queries:\n{complaint}",
         queries.len()
     );
+}
+
+/// Tables in buckets, sorted files and the like. They are small, and one worker would read each of them by itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn layouts_are_read_by_all_workers() {
+    let queries: Vec<_> = queries()
+        .into_iter()
+        .filter(|query| query.id.starts_with("layout."))
+        .collect();
+    assert!(queries.len() > 50, "{} queries", queries.len());
+    let bucket = Bucket::serve("fixtures", &package_root().join("tests/fixtures/iceberg")).await;
+    for broadcast in ["8MiB", "0"] {
+        let settings = Settings::default()
+            .with("TARN_QUERY_SPREAD", "1")
+            .with("TARN_QUERY_BROADCAST", broadcast);
+        let failures = run_all(
+            &queries,
+            &bucket,
+            3,
+            settings,
+            &["SET GLOBAL bucket_joins = ON"],
+        )
+        .await;
+        assert!(failures.is_empty(), "{failures:?}");
+    }
 }

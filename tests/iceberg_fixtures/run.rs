@@ -53,13 +53,23 @@ pub struct Failure {
 type Found = Result<(Vec<String>, Vec<Row>), String>;
 
 /// All failures of a cluster of that many workers (0 is one process) over the fixtures.
-pub async fn run_all(queries: &[Query], bucket: &Bucket, workers: usize) -> Vec<Failure> {
+pub async fn run_all(
+    queries: &[Query],
+    bucket: &Bucket,
+    workers: usize,
+    settings: Settings,
+    first: &[&str],
+) -> Vec<Failure> {
     let copy = tempfile::tempdir().expect("a temporary folder");
     let cluster = match workers {
-        0 => Cluster::server_with(Settings::default()),
-        _ => Cluster::start_with(workers, Settings::default()).await,
+        0 => Cluster::server_with(settings),
+        _ => Cluster::start_with(workers, settings).await,
     };
     make_catalog(&cluster, &copy, bucket).await;
+    let mut client = cluster.client().await;
+    for statement in first {
+        client.query(statement).await;
+    }
     let topology = match workers {
         0 => "server",
         _ => "workers",

@@ -3,16 +3,20 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{JoinSide, plan_err};
+use datafusion::common::{JoinSide, JoinType, plan_err};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
+use datafusion::physical_plan::joins::{
+    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, PartitionMode,
+};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
 
 use super::distribution::tables;
-use super::nodes::{as_planned, bucket_shuffles, colocations, keeps_probe_side, ungathered};
+use super::nodes::{
+    as_planned, bucket_shuffles, colocations, keeps_probe_side, ungathered, with_children,
+};
 use super::origin::why_not_by_buckets;
 use super::subtree::{Bucketed, Grouping, Subtree, ordered};
 use crate::hints::{JoinHint, JoinHintExec};
@@ -30,24 +34,123 @@ fn hint_of(side: &Plan) -> Option<JoinHint> {
             return Some(hinted.hint());
         }
         let children = at.children();
-        let [child] = children.as_slice() else {
-            return None;
+        at = match children.as_slice() {
+            [child] => child,
+            // What filters a relation takes no hint from it.
+            [left, right] => match filtered_side(at)? {
+                JoinSide::Left => left,
+                _ => right,
+            },
+            _ => return None,
         };
-        at = child;
     }
 }
 
-/// An error for a hint of a join that has no keys to obey it with.
-pub(super) fn hints_of_other_joins(plan: &Plan) -> Result<()> {
-    for side in plan.children() {
-        if let Some(hint) = hint_of(side).filter(|hint| *hint != JoinHint::Broadcast) {
-            return plan_err!(
-                "hint {hint} of the join with {} is impossible: its rows are not found by equal keys",
-                tables(side)
-            );
-        }
+/// The side whose rows a join only filters: what it is hinted is meant for another join above.
+fn filtered_side(plan: &Plan) -> Option<JoinSide> {
+    let join_type = if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
+        *join.join_type()
+    } else {
+        *plan.downcast_ref::<NestedLoopJoinExec>()?.join_type()
+    };
+    match join_type {
+        JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => Some(JoinSide::Left),
+        JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => Some(JoinSide::Right),
+        JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => None,
     }
-    Ok(())
+}
+
+/// The hint of a join, and the side that it was given.
+fn hint_of_sides(plan: &Plan, left: &Plan, right: &Plan) -> Option<(JoinHint, JoinSide)> {
+    let filtered = filtered_side(plan);
+    let of = |side, plan| match filtered == Some(side) {
+        true => None,
+        false => hint_of(plan).map(|hint| (hint, side)),
+    };
+    of(JoinSide::Right, right).or_else(|| of(JoinSide::Left, left))
+}
+
+/// The plan with what is to be broadcast on the left of each join without equal keys, or an error for a hint that such a
+/// join cannot obey.
+pub(super) fn with_hinted_loops(plan: Plan) -> Result<Plan> {
+    plan.transform_up(|node| {
+        Ok(match hinted_loop(&node)? {
+            Some(turned) => Transformed::yes(turned),
+            None => Transformed::no(node),
+        })
+    })
+    .data()
+}
+
+fn hinted_loop(plan: &Plan) -> Result<Option<Plan>> {
+    let children = plan.children();
+    let [left, right] = children.as_slice() else {
+        return Ok(None);
+    };
+    if plan.is::<HashJoinExec>() {
+        return Ok(None);
+    }
+    let Some((hint, side)) = hint_of_sides(plan, left, right) else {
+        return Ok(None);
+    };
+    let join = plan.downcast_ref::<NestedLoopJoinExec>();
+    let crossed = plan.downcast_ref::<CrossJoinExec>();
+    if hint != JoinHint::Broadcast {
+        // Not a join, then: a hint below a union, say, is that of another join or of none.
+        if join.is_none() && crossed.is_none() {
+            return Ok(None);
+        }
+        return plan_err!(
+            "hint {hint} of the join of {} and {} is impossible: its rows are not found by equal keys",
+            tables(left),
+            tables(right)
+        );
+    }
+    let join_type = match (join, crossed) {
+        (Some(join), _) => *join.join_type(),
+        (None, Some(_)) => JoinType::Inner,
+        (None, None) => return Ok(None),
+    };
+    let build_is_left = side == JoinSide::Left;
+    broadcast_possible(join_type, build_is_left, left, right)?;
+    if build_is_left {
+        return Ok(None);
+    }
+    let sides = vec![ungathered(left), gathered(Arc::clone(right))];
+    let sides = with_children(plan, sides)?;
+    let turned = match (
+        sides.downcast_ref::<NestedLoopJoinExec>(),
+        sides.downcast_ref::<CrossJoinExec>(),
+    ) {
+        (Some(join), _) => join.swap_inputs()?,
+        (None, Some(join)) => join.swap_inputs()?,
+        (None, None) => return Ok(None),
+    };
+    as_before(&turned, plan).map(Some)
+}
+
+/// An error where broadcasting that side of a join would leave rows of it unanswered for.
+fn broadcast_possible(
+    join_type: JoinType,
+    build_is_left: bool,
+    left: &Plan,
+    right: &Plan,
+) -> Result<()> {
+    let (join_type, broadcast, other) = match build_is_left {
+        true => (join_type, left, right),
+        false => (join_type.swap(), right, left),
+    };
+    if keeps_probe_side(join_type) {
+        return Ok(());
+    }
+    plan_err!(
+        "hint BROADCAST of the join of {} and {} is impossible: the join also yields rows of {} that have no match or one \
+         each, and no worker sees all rows of {}",
+        tables(left),
+        tables(right),
+        tables(broadcast),
+        tables(other)
+    )
 }
 
 /// The plan without its hints.
@@ -75,13 +178,11 @@ pub(super) fn hinted_join(
     right: &Subtree,
     grouping: &Grouping,
 ) -> Result<Option<Subtree>> {
-    let (hint, side) = match (hint_of(join.left()), hint_of(join.right())) {
-        (_, Some(hint)) => (hint, JoinSide::Right),
-        (Some(hint), None) => (hint, JoinSide::Left),
-        (None, None) => return Ok(None),
+    let Some((hint, side)) = hint_of_sides(plan, join.left(), join.right()) else {
+        return Ok(None);
     };
     let mode = *join.partition_mode();
-    if join.null_aware && hint != JoinHint::Broadcast {
+    if join.null_aware {
         return plan_err!(
             "hint {hint} of the join of {} and {}: NOT IN has to see all of its subquery's rows in one place",
             tables(join.left()),
@@ -92,6 +193,7 @@ pub(super) fn hinted_join(
         JoinHint::Colocate => colocations(join, columns, left, right, grouping)?,
         JoinHint::Bucket => bucket_shuffles(join, columns, left, right, grouping)?,
         JoinHint::Broadcast if mode == PartitionMode::CollectLeft && side == JoinSide::Left => {
+            broadcast_possible(*join.join_type(), true, join.left(), join.right())?;
             return as_planned(plan, join, columns, left, right, Vec::new(), grouping).map(Some);
         }
         JoinHint::Broadcast => {
@@ -174,18 +276,7 @@ fn broadcast(
     right: &Subtree,
 ) -> Result<Subtree> {
     let build_is_left = side == JoinSide::Left;
-    let join_type = match build_is_left {
-        true => *join.join_type(),
-        false => join.join_type().swap(),
-    };
-    if join.null_aware || !keeps_probe_side(join_type) {
-        return plan_err!(
-            "hint BROADCAST of the join of {} and {} is impossible: every worker would say which of the broadcast rows have no match, \
-             and none of them sees all rows of the other side",
-            tables(join.left()),
-            tables(join.right())
-        );
-    }
+    broadcast_possible(*join.join_type(), build_is_left, join.left(), join.right())?;
     let ((left, left_saved), (right, right_saved)) = (unshuffled(left), unshuffled(right));
     let (left, right) = match build_is_left {
         true => (gathered(left), right),

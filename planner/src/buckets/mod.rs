@@ -41,4 +41,4 @@ pub(crate) use kind::column_of;
 pub(crate) use placement::BucketPlacement;
 pub(crate) use route::route_function;
 pub(crate) use rule::BucketJoins;
-pub(crate) use scan::ScanBuckets;
+pub(crate) use scan::{ScanBuckets, in_buckets};

@@ -23,7 +23,7 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
 use super::distribution::estimated_bytes;
-use super::hinted::{hinted_join, hints_of_other_joins};
+use super::hinted::hinted_join;
 use super::join::BucketJoinExec;
 use super::kind::{BucketKind, column_of};
 use super::route::shuffle_by_bucket;
@@ -41,9 +41,6 @@ pub(super) fn subtree_of(plan: &Plan, grouping: &Grouping) -> Result<Subtree> {
         .into_iter()
         .map(|child| subtree_of(child, grouping))
         .collect::<Result<Vec<_>>>()?;
-    if children.len() > 1 && !plan.is::<HashJoinExec>() {
-        hints_of_other_joins(plan)?;
-    }
     if let [left, right] = children.as_slice() {
         if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
             return hash_join(plan, join, left, right, grouping);
@@ -88,7 +85,7 @@ pub(super) fn subtree_of(plan: &Plan, grouping: &Grouping) -> Result<Subtree> {
     grouping.subtree((kept, child.kept_saved), free, bucketed)
 }
 
-fn with_children(plan: &Plan, children: Vec<Plan>) -> Result<Plan> {
+pub(super) fn with_children(plan: &Plan, children: Vec<Plan>) -> Result<Plan> {
     let same = plan
         .children()
         .iter()

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::plan_err;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -10,7 +11,7 @@ use datafusion::physical_optimizer::combine_partial_final_agg::CombinePartialFin
 use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
-use super::hinted::{has_hints, without_hints};
+use super::hinted::{has_hints, with_hinted_loops, without_hints};
 use super::nodes::subtree_of;
 use super::placement::BucketPlacement;
 use super::scan::tells_buckets;
@@ -36,12 +37,22 @@ impl PhysicalOptimizerRule for BucketJoins {
         let hinted = has_hints(&plan)?;
         // A recursive query runs a part of itself again and again, over rows that are in no bucket.
         let asked = hinted || (self.unasked && plan.exists(|node| Ok(tells_buckets(node)))?);
-        if !asked || plan.exists(|node| Ok(node.is::<RecursiveQueryExec>()))? {
-            return without_hints(plan);
+        if !asked {
+            return Ok(plan);
+        }
+        if plan.exists(|node| Ok(node.is::<RecursiveQueryExec>()))? {
+            return match hinted {
+                true => plan_err!("hints are impossible in a statement with a recursive query"),
+                false => Ok(plan),
+            };
         }
         let grouping = Grouping {
             placement: BucketPlacement::of_session(config),
             partitions: config.execution.target_partitions.max(1),
+        };
+        let plan = match hinted {
+            true => with_hinted_loops(plan)?,
+            false => plan,
         };
         let root = subtree_of(&plan, &grouping)?;
         let single = plan.output_partitioning().partition_count() == 1;

@@ -79,13 +79,16 @@ pub(super) fn bucketed_scans(plan: &Arc<dyn ExecutionPlan>, wanted: usize) -> Ve
         .collect();
     let files = || config.file_groups.iter().flat_map(|group| group.iter());
     if files().next().is_none() {
-        // No row is in the wrong place, whatever the column and however many buckets there are.
+        // No row is in the wrong place, whatever the column and however many buckets there are; but it is one that it yields.
+        let Some((_, column)) = yielded.first().copied() else {
+            return Vec::new();
+        };
         return vec![Bucketed {
             plan: with_buckets(
                 config,
                 source,
                 ScanBuckets {
-                    column: 0,
+                    column,
                     count: 0,
                     placed: false,
                 },
@@ -103,9 +106,7 @@ pub(super) fn bucketed_scans(plan: &Arc<dyn ExecutionPlan>, wanted: usize) -> Ve
         .into_iter()
         .filter_map(|column| {
             let kind = BucketKind::of(schema.fields().get(column)?.data_type())?;
-            let count = files()
-                .map(|file| Some(bucket_of(file, column)?.count))
-                .try_fold(0, |all, count| common_buckets(all, count?, wanted))?;
+            let count = common_count(files(), column, wanted)?;
             let buckets = ScanBuckets {
                 column,
                 count,
@@ -130,6 +131,25 @@ pub(super) fn bucketed_scans(plan: &Arc<dyn ExecutionPlan>, wanted: usize) -> Ve
 
 fn bucket_of(file: &PartitionedFile, column: usize) -> Option<&FileBucket> {
     file.extensions.get::<FileBuckets>()?.of_column(column)
+}
+
+/// How many buckets all files can be told apart by; `None` if one has none of that column, or the numbers do not fit.
+fn common_count<'a>(
+    mut files: impl Iterator<Item = &'a PartitionedFile>,
+    column: usize,
+    wanted: usize,
+) -> Option<u32> {
+    files.try_fold(0, |all, file| {
+        common_buckets(all, bucket_of(file, column)?.count, wanted)
+    })
+}
+
+/// Whether files can be read by buckets of a column.
+pub(crate) fn in_buckets<'a>(
+    files: impl Iterator<Item = &'a PartitionedFile>,
+    column: usize,
+) -> bool {
+    common_count(files, column, usize::MAX).is_some()
 }
 
 fn with_buckets(

@@ -68,6 +68,23 @@ impl UserDefinedLogicalNodeCore for JoinHintNode {
     }
 }
 
+/// Whether a side of a join has a hint of its own.
+pub(crate) fn is_hinted_side(plan: &LogicalPlan) -> bool {
+    let mut at = plan;
+    loop {
+        if let LogicalPlan::Extension(extension) = at
+            && extension.node.as_any().is::<JoinHintNode>()
+        {
+            return true;
+        }
+        let inputs = at.inputs();
+        let [input] = inputs.as_slice() else {
+            return false;
+        };
+        at = input;
+    }
+}
+
 /// Finds the brackets that are called by a hint.
 #[derive(Debug)]
 pub(crate) struct HintedRelations;

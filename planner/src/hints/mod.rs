@@ -11,7 +11,7 @@ mod logical;
 use std::fmt;
 
 pub(crate) use exec::JoinHintExec;
-pub(crate) use logical::{HintPlanner, HintedRelations};
+pub(crate) use logical::{HintPlanner, HintedRelations, is_hinted_side};
 
 /// How the rows of a relation are to meet those that it is joined with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -22,6 +22,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Join, LogicalPla
 
 use super::null_rejection::{is_null, rejects_null};
 use super::relation_set::RelationSet;
+use crate::hints::is_hinted_side;
 
 /// Inner joins, and what hangs on them.
 #[derive(Debug)]
@@ -125,12 +126,15 @@ struct Collector {
 }
 
 impl JoinGroup {
-    /// The group below a plan that [`is_group`]; `None` if it must stay as it is, because it has too many relations
-    /// or columns that are called alike.
+    /// The group below a plan that [`is_group`]; `None` if it must stay as it is, because it has too many relations,
+    /// columns that are called alike, or a hint, which is meant for the join as it is written.
     pub(crate) fn of(plan: &LogicalPlan) -> Result<Option<Self>> {
         let mut collector = Collector::default();
         collector.collect(plan);
-        if collector.relations.len() > RelationSet::MOST {
+        let relations = &collector.relations;
+        if relations.len() > RelationSet::MOST
+            || relations.iter().any(|(plan, _)| is_hinted_side(plan))
+        {
             return Ok(None);
         }
         let Some(owners) = owners(collector.relations.iter().map(|(plan, _)| plan)) else {

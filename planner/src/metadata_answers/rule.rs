@@ -15,6 +15,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::scalar::ScalarValue;
+use datafusion_datasource::file::FileSource;
 use tarn_audit::ScanReport;
 
 use super::aggregate_input::{AggregateInput, over_scan};
@@ -23,12 +24,16 @@ use super::group_answers::{Answer, GroupAnswers};
 use super::node::MetadataAnswerExec;
 use super::questions::{Question, QuestionKind};
 use super::scan_facts::{FilePlace, ScanFacts};
+use crate::buckets::{column_of, in_buckets};
 use crate::scan::{IcebergSource, group_by_size};
 use crate::statistics::scan_statistics;
 
 /// Answers aggregates from metadata, file by file. It goes first: it knows plans as they were made.
 #[derive(Debug)]
-pub(crate) struct MetadataAnswers;
+pub(crate) struct MetadataAnswers {
+    /// Tables in buckets of what they are grouped by need no shuffle, as long as they are read in one piece.
+    pub(crate) bucket_joins: bool,
+}
 
 impl PhysicalOptimizerRule for MetadataAnswers {
     fn optimize(
@@ -38,7 +43,7 @@ impl PhysicalOptimizerRule for MetadataAnswers {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = plan
             .transform_down(|node| {
-                Ok(match answered(&node, config)? {
+                Ok(match answered(&node, self.bucket_joins, config)? {
                     Some(answered) => Transformed::new(answered, true, TreeNodeRecursion::Jump),
                     None => Transformed::no(node),
                 })
@@ -74,6 +79,7 @@ fn iceberg_scan(node: &Arc<dyn ExecutionPlan>) -> Option<(&FileScanConfig, &Iceb
 /// What an aggregate is replaced by, if metadata answers for some of its files.
 fn answered(
     node: &Arc<dyn ExecutionPlan>,
+    bucket_joins: bool,
     config: &ConfigOptions,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(outer) = node.downcast_ref::<AggregateExec>() else {
@@ -108,6 +114,18 @@ fn answered(
         place.is_some_and(|place| answering.contains(place))
     });
     if answered.is_empty() && !left.is_empty() {
+        return Ok(None);
+    }
+    // What is known of some files has to be shuffled to meet what the others give. By buckets nothing is, so that pays only
+    // where it saves more than it leaves to read: as a rule, the files of nulls alone are of one group.
+    let bytes = |files: &[&PartitionedFile]| -> u64 {
+        files.iter().map(|file| file.object_meta.size).sum()
+    };
+    if bucket_joins
+        && !left.is_empty()
+        && bytes(&answered) <= bytes(&left)
+        && asked.groups_by_buckets([&answered, &left])
+    {
         return Ok(None);
     }
     facts.retain(|place| !answering.contains(&place));
@@ -187,6 +205,15 @@ impl<'a> Asked<'a> {
                 .map(|function| Question::of(function, &input))
                 .collect::<Option<_>>()?,
             input,
+        })
+    }
+
+    /// Whether rows of one group are in one bucket, by each of the files.
+    fn groups_by_buckets(&self, files: [&[&PartitionedFile]; 2]) -> bool {
+        let schema = self.input.source.table_schema().table_schema();
+        self.group_by.iter().any(|expr| {
+            let files = files.iter().flat_map(|files| files.iter().copied());
+            column_of(expr, schema).is_some_and(|column| in_buckets(files, column))
         })
     }
 

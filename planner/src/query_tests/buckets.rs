@@ -1,6 +1,5 @@
 //! Joins and aggregates by buckets: the same rows as without, and no shuffle.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int32Array, Int64Array, StringArray};
@@ -216,6 +215,88 @@ async fn aggregates_and_windows_by_the_buckets_run_in_one_phase() {
     }
 }
 
+/// Metadata answers what no file is read for; it does not take a part away from what buckets do without a shuffle.
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_answers_beside_buckets() {
+    let lake = lake().await;
+    for (sql, answer) in [
+        (
+            "SELECT count(*), count(k), min(k), max(k) FROM users",
+            "52,50,0,49",
+        ),
+        ("SELECT count(*) FROM items WHERE k IS NOT NULL", "50"),
+        // Null is the one key of its file.
+        (
+            "SELECT k, count(*) FROM users WHERE k IS NULL GROUP BY k",
+            ",2",
+        ),
+        (
+            "SELECT k, count(*), max(v) FROM few GROUP BY k ORDER BY k",
+            "7,1,0; ,1,1",
+        ),
+    ] {
+        let plan = lake.explain(sql).await;
+        assert!(
+            plan.contains("MetadataAnswerExec") && !plan.contains("DataSourceExec"),
+            "{sql}\n{plan}"
+        );
+        assert_eq!(lake.query(sql).await.text, answer, "{sql}");
+    }
+    // The file of nulls could answer for itself; but then the others would be shuffled.
+    for sql in [
+        "SELECT k, count(*) FROM events GROUP BY k",
+        "SELECT k, count(*), min(v), max(v) FROM users GROUP BY k",
+        "SELECT DISTINCT k FROM events",
+        "SELECT count(DISTINCT k) FROM events",
+        "SELECT a.k, a.n, b.v FROM (SELECT k, count(*) AS n FROM events GROUP BY k) a JOIN users b ON a.k = b.k",
+    ] {
+        let plan = lake.explain(sql).await;
+        assert!(
+            !plan.contains("RepartitionExec") && !plan.contains("MetadataAnswerExec"),
+            "{sql}\n{plan}"
+        );
+        same_rows(&lake, sql).await;
+    }
+}
+
+/// Where metadata answers for most of a table, the rest is small enough to be shuffled.
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_answers_for_most_of_a_table_in_buckets() {
+    let lake = Lake::new().await;
+    lake.create(
+        "t",
+        &[("k", LONG), ("v", LONG)],
+        &[("k", Transform::Bucket(4))],
+    )
+    .await;
+    for key in 0..10 {
+        lake.append("t", vec![long(&[Some(key); 3]), numbers(3)])
+            .await;
+    }
+    // Keys 0 to 15 are in all four buckets, and more than one of them in each.
+    let rest = keys((0..16).map(Some));
+    lake.append("t", vec![long(&rest), numbers(16)]).await;
+    let sql = "SELECT k, count(*) FROM t GROUP BY k ORDER BY k";
+    let answer = lake.query(sql).await;
+    let expected: Vec<String> = (0..16)
+        .map(|key| format!("{key},{}", if key < 10 { 4 } else { 1 }))
+        .collect();
+    assert_eq!(answer.text, expected.join("; "));
+    assert_eq!(answer.reports[0].files_answered, 10);
+}
+
+/// A table without files is in any buckets, whichever of its columns are asked for.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_table_is_joined_by_a_column_that_is_not_its_first() {
+    let lake = lake().await;
+    lake.create("nobody", &[("k", LONG), ("v", LONG)], &[])
+        .await;
+    for (kind, rows) in [("JOIN", "0"), ("LEFT JOIN", "200"), ("RIGHT JOIN", "0")] {
+        let sql = format!("SELECT count(*) FROM events a {kind} nobody b ON a.k = b.v");
+        assert_eq!(lake.query(&sql).await.text, rows, "{sql}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_in_the_same_buckets_is_joined_otherwise() {
     let lake = lake().await;
@@ -286,58 +367,44 @@ async fn a_small_table_without_buckets_leaves_the_others_theirs() {
     same_rows(&lake, sql).await;
 }
 
-/// The Parquet files below a folder, in the table whose folder begins so, and their sizes.
-fn parquet_files(folder: &Path, table: &str) -> Vec<(String, u64)> {
-    let mut found = vec![];
-    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if path.is_dir() && name.starts_with(table) {
-            found.extend(parquet_files(&path, ""));
-        } else if name.ends_with(".parquet") {
-            let size = entry.metadata().expect("a file").len();
-            found.push((path.to_string_lossy().into_owned(), size));
-        }
-    }
-    found
-}
-
-/// Two files of one size change places: each then holds a row of the other's bucket.
-#[ignore = "finds no two files of one size to exchange since files are written otherwise"]
+/// Someone's file has the partition of one bucket and rows of all.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_with_rows_of_another_bucket_is_an_error_that_names_it() {
-    let lake = Lake::new().await;
+    let mut lake = Lake::new().await;
     for table in ["a", "b"] {
         let columns = [("k", LONG), ("v", LONG)];
         lake.create(table, &columns, &[("k", Transform::Bucket(4))])
             .await;
-        let rows = keys((0..4).map(Some));
-        lake.append(table, vec![long(&rows), numbers(4)]).await;
+        let rows = keys((0..8).map(Some));
+        lake.append(table, vec![long(&rows), numbers(8)]).await;
     }
     let sql = "SELECT count(*) FROM a JOIN b ON a.k = b.k";
-    assert_eq!(lake.query(sql).await.text, "4");
-    let files = parquet_files(&lake.folder.path().join("warehouse/default"), "b-");
-    let (one, other) = files
-        .iter()
-        .enumerate()
-        .find_map(|(i, file)| {
-            let other = files[i + 1..].iter().find(|other| other.1 == file.1)?;
-            Some((file.0.clone(), other.0.clone()))
-        })
-        .expect("two files of one size");
-    let aside = format!("{one}.aside");
-    for (from, to) in [(&one, &aside), (&other, &one), (&aside, &other)] {
-        std::fs::rename(from, to).expect("a file is moved");
-    }
-    let lake = Lake {
-        stores: crate::ScanStores::new(None, tarn_catalog::StoreSettings::default()),
-        ..lake
-    };
-    let error = lake.error(sql).await;
-    assert!(
-        error.contains("b'")
-            && error.contains(".parquet")
-            && error.contains("rows of other buckets"),
-        "{error}"
+    assert_eq!(lake.query(sql).await.text, "8");
+    let files = lake.data_files("b").await;
+    assert!(files.len() > 1, "the keys are in more than one bucket");
+    let rows = keys((0..8).map(Some));
+    let mut wrong = lake.write(
+        "wrong.parquet",
+        vec![(1, "k", long(&rows)), (2, "v", numbers(8))],
+        100,
     );
+    wrong.partition(files[0].partition.clone());
+    lake.commit("b", vec![wrong]).await;
+    for sql in [
+        sql,
+        "SELECT a.k FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
+        "SELECT k, count(*), sum(v) FROM b GROUP BY k",
+        "SELECT k, sum(v) OVER (PARTITION BY k) FROM b",
+    ] {
+        let error = lake.error(sql).await;
+        assert!(
+            error.contains("b'")
+                && error.contains("wrong.parquet")
+                && error.contains("rows of other buckets"),
+            "{sql}\n{error}"
+        );
+    }
+    // Who does not count on the buckets finds all rows.
+    lake.options.bucket_joins = false;
+    assert_eq!(lake.query(sql).await.text, "16");
 }

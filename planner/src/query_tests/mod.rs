@@ -14,6 +14,7 @@ mod formats;
 mod join_order;
 pub(crate) mod lake;
 mod metadata_answers;
+mod plans;
 mod pruning;
 mod row_lineage;
 mod same_names;
