@@ -170,11 +170,11 @@ mod tests {
             };
             assert_eq!(
                 same(Operator::IsNotDistinctFrom),
-                "(x >= Float64(-0) AND x <= Float64(0)) IS TRUE"
+                "x >= Float64(-0) AND x <= Float64(0) IS TRUE"
             );
             assert_eq!(
                 same(Operator::IsDistinctFrom),
-                "(x >= Float64(-0) AND x <= Float64(0)) IS NOT TRUE"
+                "x >= Float64(-0) AND x <= Float64(0) IS NOT TRUE"
             );
             assert_eq!(
                 changed(x().between(lit(-1.0f64), zero.clone())),

@@ -273,12 +273,12 @@ async fn metadata_answers_for_most_of_a_table_in_buckets() {
         lake.append("t", vec![long(&[Some(key); 3]), numbers(3)])
             .await;
     }
-    // Keys 0 to 15 are in all four buckets, and more than one of them in each.
-    let rest = keys((0..16).map(Some));
-    lake.append("t", vec![long(&rest), numbers(16)]).await;
+    // Keys 0 to 63 are in all four buckets, and more than one of them in each.
+    let rest = keys((0..64).map(Some));
+    lake.append("t", vec![long(&rest), numbers(64)]).await;
     let sql = "SELECT k, count(*) FROM t GROUP BY k ORDER BY k";
     let answer = lake.query(sql).await;
-    let expected: Vec<String> = (0..16)
+    let expected: Vec<String> = (0..64)
         .map(|key| format!("{key},{}", if key < 10 { 4 } else { 1 }))
         .collect();
     assert_eq!(answer.text, expected.join("; "));

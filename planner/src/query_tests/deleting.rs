@@ -219,7 +219,8 @@ impl Lake {
         }
         let mut manifests = Vec::new();
         for ((deletes, spec), files) in groups {
-            let (_, location) = self.new_file(&format!("m-{sequence}-{deletes}-{spec}.avro"));
+            let (_, location) =
+                self.new_file(&format!("m-{name}-{sequence}-{deletes}-{spec}.avro"));
             let spec = metadata.partition_spec_by_id(spec).expect("a spec");
             let builder = ManifestWriterBuilder::new(
                 io.new_output(&location).expect("an output"),
@@ -240,7 +241,7 @@ impl Lake {
             }
             manifests.push(writer.write_manifest_file().await.expect("a manifest"));
         }
-        let (_, list) = self.new_file(&format!("list-{sequence}.avro"));
+        let (_, list) = self.new_file(&format!("list-{name}-{sequence}.avro"));
         let parent = metadata.current_snapshot_id();
         let output = io
             .new_output(&list)

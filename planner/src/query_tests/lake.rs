@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::util::pretty::pretty_format_batches;
+use datafusion::execution::SessionState;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::prelude::SessionContext;
@@ -111,6 +112,10 @@ impl Lake {
             Arc::clone(&self.stores),
             Arc::new(NoVirtualSchemas),
         );
+        SessionContext::new_with_state(self.state(catalogs))
+    }
+
+    pub(crate) fn state(&self, catalogs: Arc<QueryCatalogs>) -> SessionState {
         let builder = session_builder(
             &self.options,
             Arc::new(RuntimeEnv::default()),
@@ -128,7 +133,7 @@ impl Lake {
             optimizer.hash_join_single_partition_threshold = bytes;
             optimizer.hash_join_single_partition_threshold_rows = bytes;
         }
-        SessionContext::new_with_state(builder.build())
+        builder.build()
     }
 
     pub(crate) async fn plan(&self, sql: &str) -> Arc<dyn ExecutionPlan> {

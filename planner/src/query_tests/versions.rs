@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, StringArray};
-use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::physical_plan::collect;
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion::sql::parser::Statement as PlannerStatement;
 use iceberg::spec::PrimitiveType;
 use tarn_catalog::{
@@ -14,45 +14,46 @@ use tarn_catalog::{
 use super::lake::{Lake, rows};
 use crate::statement::rewrite_query;
 use crate::statement::sql_session::{TestSession, query};
-use crate::{NoVirtualSchemas, QueryCatalogs, TableNames, session_builder};
+use crate::{NoVirtualSchemas, QueryCatalogs, TableNames};
 
 /// What a statement of a client answers: through the parser, the rewrites and the names of versions.
 pub(crate) async fn ask(lake: &Lake, sql: &str) -> Result<String, String> {
-    let catalogs = QueryCatalogs::new(
-        Arc::clone(&lake.catalogs),
-        Arc::clone(&lake.stores),
-        Arc::new(NoVirtualSchemas),
-    );
-    let state = session_builder(
-        &lake.options,
-        Arc::new(RuntimeEnv::default()),
-        Arc::clone(&catalogs),
-        DEFAULT_CATALOG,
-        DEFAULT_DATABASE,
-    )
-    .map_err(|error| error.to_string())?
-    .build();
     let answered = async {
-        let mut statement = rewrite_query(&query(sql), &TestSession::default())
-            .map_err(|error| datafusion::error::DataFusionError::External(Box::new(error)))?;
-        let names = TableNames {
-            catalogs: &catalogs,
-            state: &state,
-            catalog: DEFAULT_CATALOG,
-            database: DEFAULT_DATABASE,
-            time_zone: "SYSTEM",
-            describing: false,
-        };
-        names.resolve(&mut statement).await?;
-        let statement = PlannerStatement::Statement(Box::new(statement));
-        let logical = state.statement_to_plan(statement).await?;
-        let plan = state.create_physical_plan(&logical).await?;
-        collect(plan, state.task_ctx()).await
+        let (plan, task) = planned(lake, sql).await?;
+        collect(plan, task).await
     };
     answered
         .await
         .map(|batches| rows(&batches))
         .map_err(|error| error.to_string())
+}
+
+/// The plan of a statement of a client.
+pub(crate) async fn planned(
+    lake: &Lake,
+    sql: &str,
+) -> datafusion::error::Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+    let catalogs = QueryCatalogs::new(
+        Arc::clone(&lake.catalogs),
+        Arc::clone(&lake.stores),
+        Arc::new(NoVirtualSchemas),
+    );
+    let state = lake.state(Arc::clone(&catalogs));
+    let mut statement = rewrite_query(&query(sql), &TestSession::default())
+        .map_err(|error| datafusion::error::DataFusionError::External(Box::new(error)))?;
+    let names = TableNames {
+        catalogs: &catalogs,
+        state: &state,
+        catalog: DEFAULT_CATALOG,
+        database: DEFAULT_DATABASE,
+        time_zone: "SYSTEM",
+        describing: false,
+    };
+    names.resolve(&mut statement).await?;
+    let statement = PlannerStatement::Statement(Box::new(statement));
+    let logical = state.statement_to_plan(statement).await?;
+    let plan = state.create_physical_plan(&logical).await?;
+    Ok((plan, state.task_ctx()))
 }
 
 async fn answer(lake: &Lake, sql: &str) -> String {

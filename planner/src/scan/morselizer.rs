@@ -343,9 +343,7 @@ impl Morsel for SplitMorsel {
                             .fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
                     }
                     if let Some(bucket) = &split.bucket {
-                        bucket
-                            .check(&batch)
-                            .map_err(|error| split.name_file(error))?;
+                        bucket.check(&batch).map_err(|error| split.named(&error))?;
                     }
                     Ok(batch)
                 }
