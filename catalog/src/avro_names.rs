@@ -31,6 +31,31 @@ pub(crate) fn avro_name(name: &str) -> String {
     safe
 }
 
+/// A manifest list with the counts of files under the names that version 1 had first, by which alone the Iceberg crate finds them;
+/// writers since have called them otherwise. `None` if nothing is to be renamed.
+pub(crate) fn with_first_names(list: &[u8]) -> Option<Vec<u8>> {
+    const NAMES: [(&str, &str); 3] = [
+        ("added_files_count", "added_data_files_count"),
+        ("existing_files_count", "existing_data_files_count"),
+        ("deleted_files_count", "deleted_data_files_count"),
+    ];
+    let (mut entries, rest) = header(list)?;
+    let (_, schema) = entries.iter_mut().find(|(key, _)| *key == b"avro.schema")?;
+    let mut told: serde_json::Value = serde_json::from_slice(schema).ok()?;
+    let mut renamed = false;
+    for field in told.get_mut("fields")?.as_array_mut()? {
+        let Some(name) = field.get_mut("name") else {
+            continue;
+        };
+        if let Some((_, first)) = NAMES.iter().find(|(since, _)| name == since) {
+            *name = serde_json::Value::from(*first);
+            renamed = true;
+        }
+    }
+    *schema = Cow::Owned(serde_json::to_vec(&told).ok()?);
+    renamed.then(|| with_header(entries, rest))
+}
+
 /// A manifest that was written with a told schema, with the table's own; the partition fields of these ids are UUIDs.
 /// `None` if it is no manifest.
 pub(crate) fn with_uuids(
@@ -99,6 +124,29 @@ fn write_long(bytes: &mut Vec<u8>, value: i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_of_files_get_their_first_names() {
+        let file = |schema: &str| {
+            let schema = Cow::Owned(schema.as_bytes().to_vec());
+            with_header(vec![(b"avro.schema".as_slice(), schema)], b"the rest")
+        };
+        let since = r#"{"fields":[{"name":"manifest_path","type":"string"},{"name":"added_files_count","type":["null","int"]},
+            {"name":"existing_files_count","type":["null","int"]},{"name":"deleted_files_count","type":["null","int"]}]}"#;
+        let renamed = with_first_names(&file(since)).expect("there are such names");
+        let (entries, rest) = header(&renamed).expect("a file");
+        let text = String::from_utf8_lossy(&entries[0].1);
+        for name in ["added", "existing", "deleted"] {
+            assert!(
+                text.contains(&format!("\"{name}_data_files_count\"")),
+                "{text}"
+            );
+            assert!(!text.contains(&format!("\"{name}_files_count\"")), "{text}");
+        }
+        assert!(text.contains("manifest_path") && rest == b"the rest");
+        assert_eq!(with_first_names(&renamed), None);
+        assert_eq!(with_first_names(b"{}"), None);
+    }
 
     #[test]
     fn names_that_avro_takes() {

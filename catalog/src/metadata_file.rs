@@ -15,6 +15,7 @@ use iceberg::spec::{
 use serde::Deserialize;
 
 use crate::avro_guard::checked;
+use crate::avro_names::with_first_names;
 use crate::error::{CatalogError, Result};
 use crate::manifest::DecodedManifest;
 use crate::manifest_decoder::decode_entries;
@@ -162,10 +163,17 @@ pub(crate) fn parse_manifest_list(
         FormatVersion::V2 => &[FormatVersion::V1],
         FormatVersion::V3 => &[FormatVersion::V2, FormatVersion::V1],
     };
-    let list = ManifestList::parse_with_version(bytes, version).or_else(|error| {
+    let parse = |version| match version {
+        FormatVersion::V1 => {
+            let renamed = with_first_names(bytes);
+            ManifestList::parse_with_version(renamed.as_deref().unwrap_or(bytes), version)
+        }
+        version => ManifestList::parse_with_version(bytes, version),
+    };
+    let list = parse(version).or_else(|error| {
         older
             .iter()
-            .find_map(|version| ManifestList::parse_with_version(bytes, *version).ok())
+            .find_map(|version| parse(*version).ok())
             .ok_or(error)
     });
     let list = list.map_err(|e| corrupt("manifest list", file, &e))?;

@@ -89,7 +89,7 @@ fn from_datafusion(error: &DataFusionError) -> Error {
                 parser_text(inner)
             ),
         ),
-        D::NotImplemented(text) => Error::new(ErrorKind::Unsupported, sentence(text)),
+        D::NotImplemented(text) => unsupported(text),
         D::Plan(text) => from_plan(text),
         D::Configuration(text) => Error::new(ErrorKind::InvalidArgument, sentence(text)),
         D::SchemaError(inner, _) => from_schema(inner),
@@ -274,17 +274,6 @@ fn from_plan(text: &str) -> Error {
             format!("FUNCTION {name} does not exist{hint}"),
         );
     }
-    if text.contains("Physical plan does not support logical expression")
-        && ["ScalarSubquery(", "Exists(", "InSubquery("]
-            .iter()
-            .any(|kind| text.contains(kind))
-    {
-        return Error::new(
-            ErrorKind::Unsupported,
-            "This subquery names columns of the query around it in a way that is not supported: it can be an aggregate, EXISTS or IN \
-             whose conditions on them are joined by AND, and that is not below OR or inside an aggregate. Write it as a join",
-        );
-    }
     // The engine says so of every column, whether there is a wildcard or not.
     if let Some((_, column)) = text.split_once("While expanding wildcard, column \"")
         && let Some((column, _)) = column.split_once("\" must appear")
@@ -312,6 +301,21 @@ fn from_plan(text: &str) -> Error {
         ErrorKind::InvalidQuery
     };
     Error::new(kind, sentence(text))
+}
+
+fn unsupported(text: &str) -> Error {
+    if text.contains("Physical plan does not support logical expression")
+        && ["ScalarSubquery(", "Exists(", "InSubquery("]
+            .iter()
+            .any(|kind| text.contains(kind))
+    {
+        return Error::new(
+            ErrorKind::Unsupported,
+            "This subquery names columns of the query around it in a way that is not supported: it can be an aggregate, EXISTS or IN \
+             whose conditions on them are joined by AND, and that is not below OR or inside an aggregate. Write it as a join",
+        );
+    }
+    Error::new(ErrorKind::Unsupported, sentence(text))
 }
 
 fn from_arrow(error: &ArrowError) -> Error {

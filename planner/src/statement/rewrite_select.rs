@@ -70,6 +70,7 @@ pub(super) fn rewrite_select(select: &mut Select) -> Result<(), RewriteError> {
     having_without_groups(select);
     any_value_outside_groups(select);
     named_windows(select);
+    named_casts(select);
     for condition in [&mut select.selection, &mut select.having]
         .into_iter()
         .flatten()
@@ -77,6 +78,19 @@ pub(super) fn rewrite_select(select: &mut Select) -> Result<(), RewriteError> {
         number_as_condition(condition);
     }
     Ok(())
+}
+
+/// A cast has a name of its own. DataFusion calls it as it calls what is cast, and refuses to have both.
+fn named_casts(select: &mut Select) {
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr @ Expr::Cast { .. }) = item {
+            let alias = Ident::with_quote('`', expr.to_string());
+            *item = SelectItem::ExprWithAlias {
+                expr: expr.clone(),
+                alias,
+            };
+        }
+    }
 }
 
 /// `FROM DUAL` is no table.
