@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::harness::{Cluster, mysql_command, run};
+use crate::harness::{Cluster, eventually, mysql_command, run};
 
 fn mysql(cluster: &Cluster, args: &[&str]) -> Command {
     let mut command = Command::new(mysql_command());
@@ -98,4 +98,32 @@ fn errors_carry_mysqls_codes() {
             "{sql}: {error}"
         );
     }
+}
+
+/// MySQL has no years past 9999, which shows when the row is on its way.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_the_protocol_cannot_send_is_an_error_in_the_audit_too() {
+    let server = Cluster::server();
+    let sql = "SELECT make_date(20000, 1, 2) AS far";
+    let output = mysql(&server, &["-e", sql]).output().expect("it runs");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        error.contains("1292") && error.contains("far") && error.contains("20000"),
+        "{error}"
+    );
+    let recorded = || {
+        let records = server.audit();
+        records
+            .into_iter()
+            .find(|record| record["statement"] == sql)
+    };
+    // The client has its answer before the statement is over.
+    eventually("there is a record", async || recorded().is_some()).await;
+    let record = recorded().expect("a record");
+    assert_eq!(record["outcome"], "error", "{record}");
+    assert_eq!(record["error"]["code"], 1292, "{record}");
+    assert_eq!(
+        run(&mut mysql(&server, &["-N", "-B", "-e", "SELECT 1"])),
+        "1\n"
+    );
 }
