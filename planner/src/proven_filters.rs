@@ -13,10 +13,11 @@
 //!
 //! At `b` it rules out rows, row groups and files that it says nothing about. So each filter is followed down once more, by
 //! position, and a scan to which it does not lead loses it. So does the right side of `NOT IN`, where a NULL that the filter rules
-//! out decides the answer.
+//! out decides the answer, and of `<=>`, where it finds its like.
 
 use std::sync::Arc;
 
+use datafusion::common::NullEquality;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
@@ -68,9 +69,11 @@ impl Live {
     fn made_by(node: &Arc<dyn ExecutionPlan>, child: usize) -> Option<Self> {
         let filter: Arc<dyn PhysicalExpr> = if let Some(join) = node.downcast_ref::<HashJoinExec>()
         {
-            // The side that is probed; all of it, where a NULL there decides for every row (NOT IN).
+            // The side that is probed; all of it, where a NULL there decides for every row (NOT IN) or finds another (`<=>`).
+            let nulls_count =
+                join.null_aware || join.null_equality() == NullEquality::NullEqualsNull;
             join.dynamic_filter_expr()
-                .filter(|_| child == 1 && !join.null_aware)?
+                .filter(|_| child == 1 && !nulls_count)?
                 .clone()
         } else if let Some(sort) = node.downcast_ref::<SortExec>() {
             sort.dynamic_filter_expr()?

@@ -107,3 +107,35 @@ async fn a_filter_that_is_the_scans_own_stays() {
         .await;
     assert!(plan.contains("DynamicFilter"), "{plan}");
 }
+
+/// What is built has no values, so the filter that the join knows then would rule out every file of the other side.
+#[tokio::test]
+async fn nulls_find_nulls_where_they_are_equal() {
+    let lake = Lake::new().await;
+    let nullable =
+        |values: &[Option<i64>]| -> ArrayRef { Arc::new(Int64Array::from(values.to_vec())) };
+    for (name, values) in [
+        ("few", vec![None, None]),
+        ("many", vec![None, Some(1), Some(2), Some(3), None, Some(5)]),
+    ] {
+        lake.create(name, &[("k", PrimitiveType::Long)], &[]).await;
+        lake.append(name, vec![nullable(&values)]).await;
+    }
+    for (sql, rows) in [
+        (
+            "SELECT count(*) FROM few JOIN many ON few.k <=> many.k",
+            "4",
+        ),
+        (
+            "SELECT count(*), sum(n) FROM few JOIN (SELECT k, count(*) AS n FROM many GROUP BY k) m ON few.k <=> m.k",
+            "2,4",
+        ),
+        (
+            "SELECT count(*) FROM many WHERE EXISTS (SELECT 1 FROM few WHERE few.k <=> many.k)",
+            "2",
+        ),
+        ("SELECT count(*) FROM few JOIN many ON few.k = many.k", "0"),
+    ] {
+        assert_eq!(lake.query(sql).await.text, rows, "{sql}");
+    }
+}
