@@ -31,6 +31,7 @@ mod metadata_answers;
 mod metadata_tables;
 mod optimize;
 mod ordered_files;
+mod plain_cross_joins;
 mod progress;
 mod proven_filters;
 mod provider;

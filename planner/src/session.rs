@@ -22,6 +22,7 @@ use crate::hints::HintedRelations;
 use crate::memory::query_runtime;
 use crate::metadata_answers::MetadataAnswers;
 use crate::ordered_files::OrderedFiles;
+use crate::plain_cross_joins::PlainCrossJoins;
 use crate::progress::QueryProgress;
 use crate::proven_filters::ProvenFilters;
 use crate::provider::QueryCatalogs;
@@ -220,6 +221,12 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
             "extract_leaf_expressions" | "push_down_leaf_projections"
         )
     });
+    let cross_joins = PlainCrossJoins::default();
+    for rule in &mut rules {
+        if rule.name() == cross_joins.name() {
+            *rule = Arc::new(PlainCrossJoins::default());
+        }
+    }
     rules
 }
 

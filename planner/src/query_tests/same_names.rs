@@ -139,3 +139,27 @@ async fn nulls_find_nulls_where_they_are_equal() {
         assert_eq!(lake.query(sql).await.text, rows, "{sql}");
     }
 }
+
+/// Of two joins in one query, one by `=` and one by `<=>`, each keeps its own.
+#[tokio::test]
+async fn nulls_are_equal_only_where_they_are_said_to_be() {
+    for reorder in [false, true] {
+        let mut lake = Lake::new().await;
+        lake.options.join_reorder = reorder;
+        for name in ["a", "b", "c"] {
+            let values: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(1), Some(2)]));
+            lake.create(name, &[("k", PrimitiveType::Long)], &[]).await;
+            lake.append(name, vec![values]).await;
+        }
+        for (from, rows) in [
+            ("a JOIN b ON a.k = b.k JOIN c ON b.k <=> c.k", "2"),
+            ("a JOIN b ON a.k <=> b.k JOIN c ON b.k = c.k", "2"),
+            ("a JOIN b ON a.k <=> b.k JOIN c ON b.k <=> c.k", "3"),
+            ("a, b, c WHERE a.k = b.k AND b.k <=> c.k", "2"),
+            ("a, b, c WHERE a.k <=> b.k AND b.k <=> c.k", "3"),
+        ] {
+            let sql = format!("SELECT count(*) FROM {from}");
+            assert_eq!(lake.query(&sql).await.text, rows, "{sql}");
+        }
+    }
+}
