@@ -15,24 +15,32 @@ use std::io::Read;
 
 use serde_json::Value;
 
-use crate::avro_schema::{AvroSchema, block_count, bytes, length, take};
+use crate::avro_schema::{AvroSchema, block_count, bytes, length, put_long, take};
 
 pub(crate) const MAGIC: &[u8] = b"Obj\x01";
 pub(crate) const MARKER_BYTES: usize = 16;
 
-/// The file, unpacked; an error is what is wrong with it. No more than `limit` bytes are unpacked.
-pub(crate) fn checked(file: &[u8], limit: u64) -> Result<Cow<'_, [u8]>, String> {
+/// What an Avro file says of itself, by key, and what comes after it: the marker and the blocks.
+pub(crate) type Header<'a> = (Vec<(&'a [u8], &'a [u8])>, &'a [u8]);
+
+/// The header of an Avro file; an error is what is wrong with it.
+pub(crate) fn header(file: &[u8]) -> Result<Header<'_>, String> {
     let mut rest = file.strip_prefix(MAGIC).ok_or("it is not an Avro file")?;
-    let mut entries: Vec<(&[u8], &[u8])> = Vec::new();
+    let mut entries = Vec::new();
     loop {
         let count = block_count(&mut rest)?;
         if count == 0 {
-            break;
+            return Ok((entries, rest));
         }
         for _ in 0..count {
             entries.push((bytes(&mut rest)?, bytes(&mut rest)?));
         }
     }
+}
+
+/// The file, unpacked; an error is what is wrong with it. No more than `limit` bytes are unpacked.
+pub(crate) fn checked(file: &[u8], limit: u64) -> Result<Cow<'_, [u8]>, String> {
+    let (entries, mut rest) = header(file)?;
     let marker = take(&mut rest, MARKER_BYTES)?;
     let entry = |name: &[u8]| entries.iter().find(|(key, _)| *key == name);
     let (_, schema) = entry(b"avro.schema").ok_or("it has no schema")?;
@@ -160,15 +168,6 @@ fn bounded(reader: impl Read, limit: u64) -> std::io::Result<Vec<u8>> {
         .take(limit.saturating_add(1))
         .read_to_end(&mut unpacked)?;
     Ok(unpacked)
-}
-
-fn put_long(bytes: &mut Vec<u8>, value: usize) {
-    let mut value = (value as u64) << 1;
-    while value >= 0x80 {
-        bytes.push((value as u8 & 0x7f) | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
 }
 
 #[cfg(test)]

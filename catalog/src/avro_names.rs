@@ -10,8 +10,8 @@ use std::collections::HashSet;
 
 use iceberg::spec::Schema;
 
-use crate::avro_guard::MAGIC;
-use crate::avro_schema::{block_count, bytes};
+use crate::avro_guard::{self, MAGIC};
+use crate::avro_schema::put_long;
 use crate::uuid_partitions;
 
 /// Replaces what an Avro name cannot have by its code, as other engines do: `a.b` is `a_x2Eb`, `1a` is `_1a`.
@@ -78,47 +78,32 @@ pub(crate) fn with_uuids(
     Some(with_header(entries, rest))
 }
 
-pub(crate) type HeaderEntry<'a> = (&'a [u8], Cow<'a, [u8]>);
+type HeaderEntry<'a> = (&'a [u8], Cow<'a, [u8]>);
 
-/// The metadata of an Avro file, and what comes after it.
-pub(crate) fn header(file: &[u8]) -> Option<(Vec<HeaderEntry<'_>>, &[u8])> {
-    let mut rest = file.strip_prefix(MAGIC)?;
-    let mut entries: Vec<HeaderEntry<'_>> = Vec::new();
-    loop {
-        let count = block_count(&mut rest).ok()?;
-        if count == 0 {
-            break;
-        }
-        for _ in 0..count {
-            let key = bytes(&mut rest).ok()?;
-            let value = bytes(&mut rest).ok()?;
-            entries.push((key, Cow::Borrowed(value)));
-        }
-    }
-    Some((entries, rest))
+/// The metadata of an Avro file, to be changed, and what comes after it.
+fn header(file: &[u8]) -> Option<(Vec<HeaderEntry<'_>>, &[u8])> {
+    let (entries, rest) = avro_guard::header(file).ok()?;
+    let entries = entries.into_iter();
+    Some((
+        entries
+            .map(|(key, value)| (key, Cow::Borrowed(value)))
+            .collect(),
+        rest,
+    ))
 }
 
 fn with_header(entries: Vec<HeaderEntry<'_>>, rest: &[u8]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
-    write_long(&mut bytes, entries.len() as i64);
+    put_long(&mut bytes, entries.len());
     for (key, value) in entries {
-        write_long(&mut bytes, key.len() as i64);
+        put_long(&mut bytes, key.len());
         bytes.extend_from_slice(key);
-        write_long(&mut bytes, value.len() as i64);
+        put_long(&mut bytes, value.len());
         bytes.extend_from_slice(&value);
     }
-    write_long(&mut bytes, 0);
+    put_long(&mut bytes, 0);
     bytes.extend_from_slice(rest);
     bytes
-}
-
-fn write_long(bytes: &mut Vec<u8>, value: i64) {
-    let mut value = ((value << 1) ^ (value >> 63)) as u64;
-    while value >= 0x80 {
-        bytes.push((value as u8 & 0x7f) | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
 }
 
 #[cfg(test)]

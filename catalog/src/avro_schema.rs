@@ -7,6 +7,7 @@ use serde_json::Value;
 
 /// Schemas, and what they describe, nest no deeper.
 const MAX_DEPTH: usize = 64;
+const CUT_OFF: &str = "it ends in the middle of a value";
 
 /// How a value is encoded.
 #[derive(Debug, Clone)]
@@ -255,11 +256,16 @@ impl Names {
 }
 
 pub(crate) fn take<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8], String> {
-    let (taken, tail) = rest
-        .split_at_checked(length)
-        .ok_or("it ends in the middle of a value")?;
+    let (taken, tail) = rest.split_at_checked(length).ok_or(CUT_OFF)?;
     *rest = tail;
     Ok(taken)
+}
+
+/// So many bytes.
+pub(crate) fn array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], String> {
+    let (taken, tail) = rest.split_first_chunk().ok_or(CUT_OFF)?;
+    *rest = tail;
+    Ok(*taken)
 }
 
 /// A variable-length zig-zag number.
@@ -300,6 +306,16 @@ pub(crate) fn block_count(rest: &mut &[u8]) -> Result<usize, String> {
             rest.len()
         )),
     }
+}
+
+/// Writes a length as such a number.
+pub(crate) fn put_long(bytes: &mut Vec<u8>, value: usize) {
+    let mut value = (value as u64) << 1;
+    while value >= 0x80 {
+        bytes.push((value as u8 & 0x7f) | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
 }
 
 #[cfg(test)]

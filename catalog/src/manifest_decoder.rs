@@ -15,13 +15,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::avro_guard::MARKER_BYTES;
-use crate::avro_names::{avro_name, header};
-use crate::avro_schema::{AvroSchema, Field, Node, bytes, length, long, take};
+use crate::avro_guard::{MARKER_BYTES, header};
+use crate::avro_names::avro_name;
+use crate::avro_schema::{AvroSchema, Field, Node, array, bytes, length, long, take};
 use crate::newer_types::{may_have_newer_types, tell_schema};
 
 /// The fields of an entry and of its data file, for files that do not tell ids.
-const FIELDS: [(&str, i32); 26] = [
+const FIELDS: [(&str, i32); 25] = [
     ("status", 0),
     ("snapshot_id", 1),
     ("data_file", 2),
@@ -47,12 +47,10 @@ const FIELDS: [(&str, i32); 26] = [
     ("referenced_data_file", 143),
     ("content_offset", 144),
     ("content_size_in_bytes", 145),
-    ("distinct_counts", 111),
 ];
 
 /// The id of a spec's first field, where version 1 does not tell it.
 const FIRST_PARTITION_FIELD: i32 = 1000;
-const CUT_OFF: &str = "it ends in the middle of a value";
 
 fn id_of(field: &Field) -> Option<i32> {
     let by_name = || FIELDS.iter().find(|(name, _)| *name == field.name);
@@ -61,10 +59,10 @@ fn id_of(field: &Field) -> Option<i32> {
 
 /// All entries of a manifest that [`checked`](crate::avro_guard::checked) has unpacked; an error is what is wrong with it.
 pub(crate) fn decode_entries(file: &[u8]) -> Result<Vec<ManifestEntry>, String> {
-    let (header, mut rest) = header(file).ok_or("it is not an Avro file")?;
+    let (header, mut rest) = header(file)?;
     let entry = |key: &str| {
         let found = header.iter().find(|(name, _)| *name == key.as_bytes());
-        found.map(|(_, value)| value.as_ref())
+        found.map(|(_, value)| *value)
     };
     let decoder = Decoder::new(&entry)?;
     take(&mut rest, MARKER_BYTES)?;
@@ -383,9 +381,15 @@ impl Decoder {
                 )
                 | None,
             ) => Literal::long(long(rest)?),
-            (Node::Float, Some(T::Double)) => Literal::double(f64::from(float(rest)?)),
-            (Node::Float, Some(T::Float) | None) => Literal::float(float(rest)?),
-            (Node::Double, Some(T::Double) | None) => Literal::double(double(rest)?),
+            (Node::Float, Some(T::Double)) => {
+                Literal::double(f64::from(f32::from_le_bytes(array(rest)?)))
+            }
+            (Node::Float, Some(T::Float) | None) => {
+                Literal::float(f32::from_le_bytes(array(rest)?))
+            }
+            (Node::Double, Some(T::Double) | None) => {
+                Literal::double(f64::from_le_bytes(array(rest)?))
+            }
             (Node::Text, Some(T::Uuid)) => {
                 let text = utf8(bytes(rest)?)?;
                 let uuid = Uuid::parse_str(text);
@@ -460,20 +464,6 @@ fn fits(number: i64) -> Result<i32, String> {
 
 fn not_negative(number: i64) -> Result<u64, String> {
     u64::try_from(number).map_err(|_| format!("it is {number}"))
-}
-
-fn float(rest: &mut &[u8]) -> Result<f32, String> {
-    let bytes = take(rest, 4)?.try_into();
-    bytes
-        .map(f32::from_le_bytes)
-        .map_err(|_| CUT_OFF.to_string())
-}
-
-fn double(rest: &mut &[u8]) -> Result<f64, String> {
-    let bytes = take(rest, 8)?.try_into();
-    bytes
-        .map(f64::from_le_bytes)
-        .map_err(|_| CUT_OFF.to_string())
 }
 
 /// The number of a decimal: big-endian, of as few bytes as it takes or more.

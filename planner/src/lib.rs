@@ -37,6 +37,7 @@ mod proven_filters;
 mod provider;
 mod prune;
 mod query_planner;
+mod repeatable;
 mod scan;
 mod session;
 mod single_row_subqueries;

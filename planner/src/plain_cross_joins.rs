@@ -14,9 +14,14 @@ pub(crate) struct PlainCrossJoins {
     inner: EliminateCrossJoin,
 }
 
+impl PlainCrossJoins {
+    /// DataFusion's name for its rule.
+    pub(crate) const NAME: &str = "eliminate_cross_join";
+}
+
 impl OptimizerRule for PlainCrossJoins {
     fn name(&self) -> &str {
-        self.inner.name()
+        Self::NAME
     }
 
     fn rewrite(

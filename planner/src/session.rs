@@ -188,19 +188,17 @@ pub fn session_builder(
     Ok(builder)
 }
 
+type PhysicalRule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+
 /// DataFusion's rules, what answers without reading before them, and what makes plans run well after them.
-fn physical_rules(bucket_joins: bool) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+fn physical_rules(bucket_joins: bool) -> Vec<PhysicalRule> {
     let mut rules = PhysicalOptimizer::new().rules;
-    let after_sorts = rules
-        .iter()
-        .position(|rule| rule.name() == PushdownSort::new().name())
-        .map_or(rules.len(), |place| place + 1);
-    rules.insert(after_sorts, Arc::new(OrderedFiles));
-    let after_joins = rules
-        .iter()
-        .position(|rule| rule.name() == JoinSelection::new().name())
-        .map_or(rules.len(), |place| place + 1);
-    rules.insert(after_joins, Arc::new(ForgetSizeEstimates));
+    let mut after = |known: &str, rule: PhysicalRule| {
+        let place = rules.iter().position(|rule| rule.name() == known);
+        rules.insert(place.map_or(rules.len(), |place| place + 1), rule);
+    };
+    after(PushdownSort::new().name(), Arc::new(OrderedFiles));
+    after(JoinSelection::new().name(), Arc::new(ForgetSizeEstimates));
     rules.insert(0, Arc::new(MetadataAnswers { bucket_joins }));
     rules.push(Arc::new(WindowConstants));
     rules.push(Arc::new(ProvenFilters));
@@ -221,9 +219,8 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
             "extract_leaf_expressions" | "push_down_leaf_projections"
         )
     });
-    let cross_joins = PlainCrossJoins::default();
     for rule in &mut rules {
-        if rule.name() == cross_joins.name() {
+        if rule.name() == PlainCrossJoins::NAME {
             *rule = Arc::new(PlainCrossJoins::default());
         }
     }

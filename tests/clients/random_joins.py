@@ -264,8 +264,10 @@ def query(rng, tables):
 def plain(value):
     if isinstance(value, (int, decimal.Decimal)) and not isinstance(value, bool):
         return format(decimal.Decimal(value).normalize(), "f")
-    if isinstance(value, (bytes, uuid.UUID)):
-        return value.hex() if isinstance(value, bytes) else value.hex
+    if isinstance(value, uuid.UUID):
+        return value.hex
+    if isinstance(value, bytes):
+        return value.hex()
     # DuckDB gives a UUID as text, Tarn its bytes.
     if isinstance(value, str) and re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", value):
         return value.replace("-", "")

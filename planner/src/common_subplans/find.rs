@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::LogicalPlan;
 
 use super::node::shared;
+use crate::repeatable::is_repeatable;
 
 /// The plan with each aggregate that it holds more than once marked as shared, the outermost where one holds another.
 pub(crate) fn share_subplans(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -70,7 +71,7 @@ impl Subplan {
                 tables.push(Arc::as_ptr(&scan.source).cast());
             }
             node.apply_expressions(|expr| {
-                fixed &= is_fixed(expr);
+                fixed &= is_repeatable(expr);
                 Ok(TreeNodeRecursion::Continue)
             })?;
             Ok(match fixed {
@@ -83,23 +84,6 @@ impl Subplan {
             tables,
         }))
     }
-}
-
-fn is_fixed(expr: &Expr) -> bool {
-    let mut fixed = !expr.is_volatile();
-    // The closure never fails.
-    let _ = expr.apply(|expr| {
-        fixed &= !matches!(
-            expr,
-            Expr::ScalarSubquery(_)
-                | Expr::Exists(_)
-                | Expr::InSubquery(_)
-                | Expr::SetComparison(_)
-                | Expr::OuterReferenceColumn(..)
-        );
-        Ok(TreeNodeRecursion::Continue)
-    });
-    fixed
 }
 
 impl PartialEq for Subplan {

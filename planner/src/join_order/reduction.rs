@@ -23,6 +23,7 @@ use super::estimate::PlanEstimate;
 use super::group::JoinGroup;
 use super::keys::KeyClass;
 use super::scans::ScanStatistics;
+use crate::repeatable::is_repeatable;
 
 /// The part of an aggregate's groups that must be left at most.
 const MOST_GROUPS: f64 = 0.1;
@@ -213,19 +214,6 @@ fn is_scan(plan: &LogicalPlan) -> bool {
         }
         _ => false,
     }
-}
-
-fn is_repeatable(expr: &Expr) -> bool {
-    let subquery = expr.exists(|expr| {
-        Ok(matches!(
-            expr,
-            Expr::ScalarSubquery(_)
-                | Expr::Exists(_)
-                | Expr::InSubquery(_)
-                | Expr::SetComparison(_)
-        ))
-    });
-    !expr.is_volatile() && !subquery.unwrap_or(true)
 }
 
 /// Rows of the tables below a plan.

@@ -140,10 +140,10 @@ impl IcebergTable {
     /// Whether partition values alone decide the filter, whichever spec a file was written with.
     pub(super) fn is_exact(&self, filter: &Expr) -> bool {
         let columns = filter.column_refs();
-        // What names no column is not looked at when files are pruned, and may be NULL.
-        split_conjunction(filter)
-            .into_iter()
-            .all(|part| !part.column_refs().is_empty() && is_evaluated_by_partition(part))
+        !columns.is_empty()
+            && split_conjunction(filter)
+                .into_iter()
+                .all(is_evaluated_by_partition)
             && self
                 .manifests
                 .iter()
