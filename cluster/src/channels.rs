@@ -6,7 +6,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_distributed::grpc::{BoxCloneSyncChannel, create_worker_client};
 use datafusion_distributed::{
-    ChannelResolver, CoordinatorToWorkerMsg, ExecuteTaskRequest, GetWorkerInfoRequest,
+    ChannelResolver, CoordinatorToWorkerMsg, DistributedConfig, ExecuteTaskRequest, GetWorkerInfoRequest,
     GetWorkerInfoResponse, WorkerChannel, WorkerToCoordinatorMsg,
 };
 use futures::future::{BoxFuture, Shared};
@@ -31,6 +31,9 @@ pub struct ChannelSettings {
     pub keepalive_interval: Duration,
     /// How long the answer may take. A worker whose processors are busy answers late; a frozen one never does.
     pub keepalive_timeout: Duration,
+    /// Bytes that are read ahead from each task below, over all of its partitions that are read here. Besides, a message
+    /// and a window of [`STREAM_WINDOW_BYTES`] for each partition.
+    pub read_ahead_bytes: usize,
 }
 
 impl Default for ChannelSettings {
@@ -41,12 +44,15 @@ impl Default for ChannelSettings {
             // A worker that ends closes its connections; only a frozen one, or one whose machine is gone, is found
             // out by silence. A busy one must not be taken for that.
             keepalive_timeout: Duration::from_secs(30),
+            read_ahead_bytes: 8 << 20,
         }
     }
 }
 
 /// Bytes a stream that nobody reads may leave in this process: the price of one paused stream.
-const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+/// What a partition may read ahead even where the task has many: a message or two.
+const LEAST_READ_AHEAD_BYTES: usize = 256 << 10;
 /// All streams to one worker share a connection. Were its window the tighter one, a few paused streams (a client
 /// that reads slowly) would stop every other stream to that worker, of this query and of others.
 const CONNECTION_WINDOW_BYTES: u32 = i32::MAX as u32;
@@ -190,6 +196,8 @@ impl WorkerChannel for NamedChannel {
         }
     }
 
+    /// A call for each partition. In one call all partitions share a stream, and one that is not read (a merge takes
+    /// its rows later) fills what may be read ahead: the merge then waits for ever for the others behind it.
     async fn execute_task(
         &mut self,
         headers: HeaderMap,
@@ -197,17 +205,30 @@ impl WorkerChannel for NamedChannel {
         metrics: ExecutionPlanMetricsSet,
         context: &Arc<TaskContext>,
     ) -> Result<Vec<BoxStream<'static, Result<RecordBatch>>>> {
-        match self
-            .inner
-            .execute_task(headers, request, metrics, context)
-            .await
-        {
-            Ok(streams) => Ok(streams
-                .into_iter()
-                .map(|stream| self.name_errors(stream))
-                .collect()),
-            Err(error) => Err(self.channels.named(&self.url, error)),
+        let partitions = request.target_partition_start..request.target_partition_end;
+        let read_ahead = self.channels.settings.read_ahead_bytes / partitions.len().max(1);
+        let context = Arc::new(reading_ahead(
+            context,
+            read_ahead.max(LEAST_READ_AHEAD_BYTES),
+        )?);
+        let mut streams = Vec::with_capacity(partitions.len());
+        for partition in partitions {
+            let request = ExecuteTaskRequest {
+                task_key: request.task_key,
+                target_partition_start: partition,
+                target_partition_end: partition + 1,
+                producer_head_spec: request.producer_head_spec.clone(),
+            };
+            match self
+                .inner
+                .execute_task(headers.clone(), request, metrics.clone(), &context)
+                .await
+            {
+                Ok(ours) => streams.extend(ours.into_iter().map(|s| self.name_errors(s))),
+                Err(error) => return Err(self.channels.named(&self.url, error)),
+            }
         }
+        Ok(streams)
     }
 
     async fn get_worker_info(
@@ -219,4 +240,15 @@ impl WorkerChannel for NamedChannel {
             .await
             .map_err(|error| self.channels.named(&self.url, error))
     }
+}
+
+/// The context with another bound on what a stream reads ahead, in bytes.
+fn reading_ahead(context: &TaskContext, bytes: usize) -> Result<TaskContext> {
+    let mut config = context.session_config().clone();
+    DistributedConfig::from_config_options_mut(config.options_mut())?
+        .worker_connection_buffer_budget_bytes = bytes;
+    // Nothing but these is used to read.
+    Ok(TaskContext::default()
+        .with_session_config(config)
+        .with_runtime(context.runtime_env()))
 }

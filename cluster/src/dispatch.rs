@@ -53,8 +53,6 @@ pub struct ClusterSettings {
     pub broadcast_bytes: usize,
     /// And has fewer rows than this (used where the bytes are not known).
     pub broadcast_rows: usize,
-    /// Bytes a task reads ahead from each task below it.
-    pub read_ahead_bytes: usize,
     /// Aggregates once more before a shuffle, within a task.
     pub partial_reduce: bool,
 }
@@ -69,7 +67,6 @@ impl Default for ClusterSettings {
             partitions_per_task: 0,
             broadcast_bytes: 8 << 20,
             broadcast_rows: 512 << 10,
-            read_ahead_bytes: 32 << 20,
             partial_reduce: false,
         }
     }
@@ -192,7 +189,6 @@ impl ClusterDispatch {
         distributed.compression = self.settings.compression.name().to_string();
         distributed.max_tasks_per_stage = self.settings.max_tasks_per_stage;
         distributed.partial_reduce = self.settings.partial_reduce;
-        distributed.worker_connection_buffer_budget_bytes = self.settings.read_ahead_bytes;
         // Isolated children would run in tasks whose numbers no longer name their workers.
         distributed.children_isolator_unions = false;
 

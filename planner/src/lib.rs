@@ -32,6 +32,7 @@ mod metadata_tables;
 mod optimize;
 mod ordered_files;
 mod plain_cross_joins;
+mod portable_joins;
 mod progress;
 mod proven_filters;
 mod provider;

@@ -23,6 +23,7 @@ use crate::memory::query_runtime;
 use crate::metadata_answers::MetadataAnswers;
 use crate::ordered_files::OrderedFiles;
 use crate::plain_cross_joins::PlainCrossJoins;
+use crate::portable_joins::PortableJoins;
 use crate::progress::QueryProgress;
 use crate::proven_filters::ProvenFilters;
 use crate::provider::QueryCatalogs;
@@ -202,6 +203,7 @@ fn physical_rules(bucket_joins: bool) -> Vec<PhysicalRule> {
     rules.insert(0, Arc::new(MetadataAnswers { bucket_joins }));
     rules.push(Arc::new(WindowConstants));
     rules.push(Arc::new(ProvenFilters));
+    rules.push(Arc::new(PortableJoins));
     rules.push(Arc::new(YieldingJoins));
     rules.push(Arc::new(BucketJoins {
         unasked: bucket_joins,

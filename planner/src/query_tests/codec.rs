@@ -74,6 +74,25 @@ async fn it_gives_the_same_rows_and_report() {
                 "3,c",
             ),
             ("SELECT id FROM t ORDER BY id DESC LIMIT 2", "4; 3"),
+            // Of operators nothing but the count of rows is asked.
+            (
+                "SELECT count(*) FROM t a JOIN t b ON a.part = b.part LIMIT 5",
+                "6",
+            ),
+            ("SELECT count(*) FROM t a JOIN t b ON a.id < b.id LIMIT 5", "6"),
+            (
+                "SELECT count(*) FROM (VALUES (1), (2)) v(x) CROSS JOIN t LIMIT 5",
+                "8",
+            ),
+            // A join that stops.
+            (
+                "SELECT count(*) FROM (SELECT a.id FROM t a JOIN t b ON a.part = b.part LIMIT 2) x",
+                "2",
+            ),
+            (
+                "SELECT count(*) FROM (SELECT a.id FROM t a LEFT JOIN t b ON a.part = b.part LIMIT 5) x",
+                "5",
+            ),
         ] {
             let plan = lake.plan(sql).await;
             let before = iceberg_scans(&plan);

@@ -217,6 +217,7 @@ pub fn impatient() -> ChannelSettings {
         connect_timeout: Duration::from_secs(2),
         keepalive_interval: Duration::from_millis(500),
         keepalive_timeout: Duration::from_secs(5),
+        ..ChannelSettings::default()
     }
 }
 

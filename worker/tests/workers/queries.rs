@@ -2,6 +2,8 @@
 
 use crate::cluster::*;
 use crate::tables::Tables;
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::Int64Type;
 use datafusion::physical_plan::displayable;
 use datafusion_distributed::display_plan_ascii;
 use tarn_cluster::{ClusterSettings, needs_cluster};
@@ -192,6 +194,35 @@ async fn what_reads_no_table_stays_where_it_is_planned() {
         run(&context, sql).await.unwrap();
     }
     drop(worker);
+}
+
+/// A merge reads one partition for long before it wants the next row of another: the first must not wait for room that the
+/// other takes up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_merge_reads_the_partitions_of_a_task_in_its_own_order() {
+    let (files, rows) = (6, 40_000);
+    let tables = Tables::make(files, rows);
+    let coordinator = Coordinator::start().await;
+    let _workers = [
+        TestWorker::start(coordinator.address).await,
+        TestWorker::start(coordinator.address).await,
+    ];
+    coordinator.wait_for_workers(2).await;
+    let mut settings = small_scans();
+    settings.channels.read_ahead_bytes = 1;
+    let dispatch = dispatch(&coordinator, settings);
+    let context = session(&dispatch, &query("q"), &tables).await;
+    let mut next = 0;
+    for batch in run(&context, "SELECT id, note FROM facts ORDER BY id")
+        .await
+        .unwrap()
+    {
+        for id in batch.column(0).as_primitive::<Int64Type>().values() {
+            assert_eq!(*id, next);
+            next += 1;
+        }
+    }
+    assert_eq!(next, files * rows);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
