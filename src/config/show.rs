@@ -180,7 +180,7 @@ uri = \"https://catalog.example.com\"
 const CATALOGS: &str = "
 ## [catalog.&lt;name&gt;]
 
-One table for each catalog, beside the embedded one, which is always there and called `lake`. Its keys are the properties that
+One table for each catalog, beside the embedded one, which is called `lake`; `[catalog.lake]` takes its place. The keys are the properties that
 `CREATE CATALOG … PROPERTIES` takes, listed [below](#properties-of-catalogs-and-storage). `${NAME}` in a value is replaced by the
 environment variable of that name, so that secrets need not be in the file; `tarn config` masks them.
 

@@ -80,6 +80,9 @@ impl Value {
     }
 }
 
+/// With less no operator gets anywhere.
+const LEAST_MEMORY_BYTES: u64 = 16 << 20;
+
 /// Reads one value; the error says what was expected.
 pub fn parse(kind: &Kind, text: &str) -> Result<Value, String> {
     let text = text.trim();
@@ -98,7 +101,10 @@ pub fn parse(kind: &Kind, text: &str) -> Result<Value, String> {
                 Ok(share @ 1..=100) => Ok(Value::Bytes(machine_memory_bytes() / 100 * share)),
                 _ => Err(format!("`{text}` is not a share between 1% and 100%")),
             },
-            None => bytes(text).map(Value::Bytes),
+            None => match bytes(text)? {
+                enough if enough >= LEAST_MEMORY_BYTES => Ok(Value::Bytes(enough)),
+                _ => Err(format!("`{text}` is too small, the least is 16MiB")),
+            },
         },
         Kind::Duration { least } => match duration(text)? {
             long if long >= *least => Ok(Value::Duration(long)),
@@ -276,6 +282,7 @@ mod tests {
             parse(&Kind::MemoryBytes, "2GiB"),
             Ok(Value::Bytes(2_147_483_648))
         );
+        assert!(parse(&Kind::MemoryBytes, "0").is_err());
         assert!(parse(&Kind::MemoryBytes, "0%").is_err());
         assert!(parse(&Kind::MemoryBytes, "101%").is_err());
     }

@@ -20,21 +20,34 @@ fn within(inner: &Range, outer: &Range) -> bool {
 }
 
 fn range(expr: &Expr, schema: &DFSchema) -> Range {
-    let of = expr.get_type(schema).unwrap_or(DataType::Int64);
-    let found = match expr {
-        Expr::Alias(alias) => Some(range(&alias.expr, schema)),
-        Expr::Literal(value, _) => literal(value).map(|value| value..=value),
-        Expr::Cast(Cast { expr, .. }) if expr.get_type(schema).is_ok_and(|of| of.is_integer()) => {
-            Some(range(expr, schema))
+    typed_range(expr, schema).0
+}
+
+/// With the type, which is found on the way: asking each operator for its type asks all below it, again and again.
+fn typed_range(expr: &Expr, schema: &DFSchema) -> (Range, DataType) {
+    let (found, of) = match expr {
+        Expr::Alias(alias) => return typed_range(&alias.expr, schema),
+        Expr::Literal(value, _) => (literal(value).map(|v| v..=v), Some(value.data_type())),
+        Expr::Cast(Cast { expr, field }) => {
+            let (inner, of) = typed_range(expr, schema);
+            (
+                of.is_integer().then_some(inner),
+                Some(field.data_type().clone()),
+            )
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-            combined(&range(left, schema), *op, &range(right, schema))
+            let (left, of) = typed_range(left, schema);
+            let (right, other) = typed_range(right, schema);
+            let found = combined(&left, *op, &right);
+            let alike = found.is_some() && of == other && of.is_integer();
+            (found, alike.then_some(of))
         }
-        _ => None,
+        _ => (None, None),
     };
+    let of = of.unwrap_or_else(|| expr.get_type(schema).unwrap_or(DataType::Int64));
     // A result beyond its type has wrapped around, so it may be any.
     let all = type_range(&of);
-    found.filter(|found| within(found, &all)).unwrap_or(all)
+    (found.filter(|found| within(found, &all)).unwrap_or(all), of)
 }
 
 fn combined(left: &Range, op: Operator, right: &Range) -> Option<Range> {
