@@ -6,8 +6,8 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_distributed::grpc::{BoxCloneSyncChannel, create_worker_client};
 use datafusion_distributed::{
-    ChannelResolver, CoordinatorToWorkerMsg, DistributedConfig, ExecuteTaskRequest, GetWorkerInfoRequest,
-    GetWorkerInfoResponse, WorkerChannel, WorkerToCoordinatorMsg,
+    ChannelResolver, CoordinatorToWorkerMsg, DistributedConfig, ExecuteTaskRequest,
+    GetWorkerInfoRequest, GetWorkerInfoResponse, WorkerChannel, WorkerToCoordinatorMsg,
 };
 use futures::future::{BoxFuture, Shared};
 use futures::stream::BoxStream;

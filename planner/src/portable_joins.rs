@@ -72,8 +72,7 @@ fn portable(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPla
         .and_then(|exec| exec.data_source().downcast_ref::<MemorySourceConfig>())
         .filter(|values| !values.original_schema().fields().is_empty())
     {
-        let all =
-            MemorySourceConfig::try_new(values.partitions(), values.original_schema(), None)?;
+        let all = MemorySourceConfig::try_new(values.partitions(), values.original_schema(), None)?;
         DataSourceExec::from_data_source(all.with_limit(values.fetch()))
     } else {
         return Ok(None);
@@ -83,10 +82,7 @@ fn portable(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPla
         None => plan,
     };
     Ok(Some(if counted {
-        Arc::new(ProjectionExec::try_new(
-            Vec::<ProjectionExpr>::new(),
-            plan,
-        )?)
+        Arc::new(ProjectionExec::try_new(Vec::<ProjectionExpr>::new(), plan)?)
     } else {
         plan
     }))

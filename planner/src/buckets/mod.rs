@@ -30,6 +30,7 @@ mod placement;
 mod route;
 mod rule;
 mod scan;
+mod shared_build;
 mod subtree;
 
 pub(crate) use distribution::hash_join;
@@ -42,3 +43,4 @@ pub(crate) use placement::BucketPlacement;
 pub(crate) use route::route_function;
 pub(crate) use rule::BucketJoins;
 pub(crate) use scan::{ScanBuckets, in_buckets};
+pub(crate) use shared_build::SharedBuildExec;

@@ -15,6 +15,7 @@ use super::hinted::{has_hints, with_hinted_loops, without_hints};
 use super::nodes::subtree_of;
 use super::placement::BucketPlacement;
 use super::scan::tells_buckets;
+use super::shared_build::with_shared_builds;
 use super::subtree::Grouping;
 
 /// Takes away the shuffles (and broadcasts) that buckets make needless.
@@ -65,10 +66,11 @@ impl PhysicalOptimizerRule for BucketJoins {
             // Aggregates in two phases with nothing left between them become one.
             _ => CombinePartialFinalAggregate::new().optimize(rewritten, config)?,
         };
-        match hinted {
-            true => without_hints(rewritten),
-            false => Ok(rewritten),
-        }
+        let rewritten = match hinted {
+            true => without_hints(rewritten)?,
+            false => rewritten,
+        };
+        with_shared_builds(rewritten)
     }
 
     fn name(&self) -> &str {

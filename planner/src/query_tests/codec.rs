@@ -79,7 +79,10 @@ async fn it_gives_the_same_rows_and_report() {
                 "SELECT count(*) FROM t a JOIN t b ON a.part = b.part LIMIT 5",
                 "6",
             ),
-            ("SELECT count(*) FROM t a JOIN t b ON a.id < b.id LIMIT 5", "6"),
+            (
+                "SELECT count(*) FROM t a JOIN t b ON a.id < b.id LIMIT 5",
+                "6",
+            ),
             (
                 "SELECT count(*) FROM (VALUES (1), (2)) v(x) CROSS JOIN t LIMIT 5",
                 "8",

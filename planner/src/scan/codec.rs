@@ -40,7 +40,8 @@ use super::scan_table::ScanTable;
 use super::source::IcebergSource;
 use super::stores::ScanStores;
 use crate::buckets::{
-    BucketJoinExec, FileBucket, FileBuckets, ScanBuckets, decode_join, encode_join, is_join,
+    BucketJoinExec, FileBucket, FileBuckets, ScanBuckets, SharedBuildExec, decode_join,
+    encode_join, is_join,
 };
 use crate::deletes::FileDeletes;
 use crate::error::PlannerError;
@@ -164,6 +165,10 @@ impl PhysicalExtensionCodec for ScanCodec {
         if let Some(join) = node.downcast_ref::<BucketJoinExec>() {
             return encode_join(join, self, buf);
         }
+        if node.is::<SharedBuildExec>() {
+            SharedBuildExec::encode(buf);
+            return Ok(());
+        }
         let config = node
             .downcast_ref::<DataSourceExec>()
             .and_then(|exec| exec.data_source().downcast_ref());
@@ -238,6 +243,9 @@ impl PhysicalExtensionCodec for ScanCodec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if let Some(answer) = decode_answer(buf)? {
             return Ok(answer);
+        }
+        if SharedBuildExec::is_in(buf) {
+            return SharedBuildExec::over(inputs);
         }
         if is_join(buf) {
             return decode_join(buf, inputs, ctx, self);
