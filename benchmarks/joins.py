@@ -33,7 +33,7 @@ def main():
     cluster.generate_tpch(args.tarn, data, args.scale)
     with cluster.start(args.tarn, data, 3, args.threads) as tarn:
         make_tables(tarn, args.buckets)
-        tarn.use(DATABASE); tarn.query("SET bucket_joins = ON")
+        by_buckets(tarn)
         shuffled = measure(tarn, JOIN.format("plain_events", "plain_users"), args.runs)
         print_line("shuffle", 3, shuffled)
         for name, tables in {
@@ -45,10 +45,15 @@ def main():
             print_line(name, 3, found, shuffled)
     for workers in [1, 2, 3, 5]:
         with cluster.start(args.tarn, data, workers, args.threads) as tarn:
-            tarn.use(DATABASE); tarn.query("SET bucket_joins = ON")
+            by_buckets(tarn)
             found = measure(tarn, JOIN.format("events", "users"), args.runs)
             assert found["answer"] == shuffled["answer"], f"{workers} workers: {found['answer']}"
             print_line("colocate", workers, found)
+
+
+def by_buckets(tarn):
+    tarn.use(DATABASE)
+    tarn.query("SET bucket_joins = ON")
 
 
 def parse_args():
