@@ -236,16 +236,17 @@ impl<'a> KeyColumnsOf<'a> {
             fields.extend(only(column, &wanted, &mut left));
         }
         for schema in &self.former {
+            if left.is_empty() {
+                break;
+            }
+            let dropped = left.clone();
             for column in schema.as_struct().fields() {
-                if left.contains(&column.id) {
-                    self.check_dropped(column.id)?;
-                    let id = column.id;
-                    fields.extend(only(column, &wanted, &mut left).map(|column| {
-                        let mut column = NestedField::clone(&column);
-                        column.name = format!("{}{DROPPED}{id}", column.name);
-                        Arc::new(column)
-                    }));
+                if let Some(column) = only(column, &dropped, &mut left) {
+                    add_dropped(&mut fields, &column)?;
                 }
+            }
+            for id in dropped.difference(&left) {
+                self.check_dropped(*id)?;
             }
         }
         if let Some(id) = left.first() {
@@ -254,9 +255,9 @@ impl<'a> KeyColumnsOf<'a> {
                 .iter()
                 .any(|schema| schema.field_by_id(*id).is_some());
             return Err(match known {
-                true => KeyError::Unsupported(
-                    "equality deletes by a nested field that was dropped, or is in a list or map",
-                ),
+                true => {
+                    KeyError::Unsupported("equality deletes by a field that is in a list or map")
+                }
                 false => KeyError::Unknown(*id),
             });
         }
@@ -283,6 +284,34 @@ impl<'a> KeyColumnsOf<'a> {
             false => Ok(()),
         }
     }
+}
+
+/// Adds a column of a former schema to those of a newer one: the whole of it, or what the struct of its id lacks there.
+/// What is added gets a name that nothing else has.
+fn add_dropped(to: &mut Vec<NestedFieldRef>, column: &NestedField) -> Result<(), KeyError> {
+    let Some(known) = to.iter_mut().find(|known| known.id == column.id) else {
+        let mut column = column.clone();
+        column.name = format!("{}{DROPPED}{}", column.name, column.id);
+        to.push(Arc::new(column));
+        return Ok(());
+    };
+    let (Type::Struct(newer), Type::Struct(former)) =
+        (known.field_type.as_ref(), column.field_type.as_ref())
+    else {
+        return Err(KeyError::Schema(format!(
+            "the field of id {} is not of one type in all schemas of the table",
+            column.id
+        )));
+    };
+    let mut inner = newer.fields().to_vec();
+    for field in former.fields() {
+        add_dropped(&mut inner, field)?;
+    }
+    *known = Arc::new(NestedField {
+        field_type: Box::new(Type::Struct(StructType::new(inner))),
+        ..NestedField::clone(known)
+    });
+    Ok(())
 }
 
 /// The field with nothing in it but wanted fields, all of them optional: a file that was written before a column was

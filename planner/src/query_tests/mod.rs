@@ -14,6 +14,7 @@ mod formats;
 mod join_order;
 pub(crate) mod lake;
 mod metadata_answers;
+mod nested_keys;
 mod plans;
 mod pruning;
 mod row_lineage;
