@@ -22,6 +22,7 @@ mod distinct_values;
 mod error;
 mod estimate;
 mod exact_arithmetic;
+mod extension_types;
 mod formats;
 mod hints;
 mod join_order;

@@ -18,6 +18,7 @@ use uuid::Uuid;
 use crate::buckets::{BucketJoins, BucketPlacement};
 use crate::comparisons::{AlikeLists, AlikeOperators, Comparisons, EqualFloats, EqualZeros};
 use crate::exact_arithmetic::{DecimalAverages, ExactArithmetic};
+use crate::extension_types::ExtensionTypes;
 use crate::hints::HintedRelations;
 use crate::memory::query_runtime;
 use crate::metadata_answers::MetadataAnswers;
@@ -233,6 +234,7 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
     rules.insert(0, Arc::new(AlikeLists));
+    rules.insert(0, Arc::new(ExtensionTypes));
     rules.push(Arc::new(DecimalAverages));
     rules.push(Arc::new(ExactArithmetic));
     rules.push(Arc::new(EqualZeros));

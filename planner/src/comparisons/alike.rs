@@ -236,7 +236,21 @@ fn alike(expr: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
         (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, _) if is_uuid(&other) => {
             uuid_of_text(expr)
         }
+        // The mark may be lost so early; no 16 bytes are a text as long as a UUID's.
+        (
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View,
+            DataType::FixedSizeBinary(16),
+        ) if is_text_of_uuid(&expr) => uuid_of_text(expr),
         _ => Ok(expr),
+    }
+}
+
+fn is_text_of_uuid(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => {
+            matches!(value.try_as_str(), Some(Some(text)) if Uuid::try_parse(text).is_ok())
+        }
+        _ => false,
     }
 }
 

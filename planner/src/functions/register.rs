@@ -27,6 +27,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
         super::exact_numbers::functions(),
         super::normal_float::functions(),
         super::nearest_whole::functions(),
+        super::with_extension::functions(),
     ]
     .concat()
 }

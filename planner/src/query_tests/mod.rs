@@ -10,6 +10,7 @@ mod deletes;
 mod deleting;
 mod equality_deletes;
 mod evolution;
+mod extension_types;
 mod formats;
 mod join_order;
 pub(crate) mod lake;
