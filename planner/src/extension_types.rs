@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A value is marked if all values that it may be one of are, but for NULL, which is of any type. The rule goes before
-//! all others: whatever they do with the plan, the mark travels as part of an expression.
+//! DataFusion's: whatever they do with the plan, the mark travels as part of an expression.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,8 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Projection, Uni
 use datafusion::optimizer::AnalyzerRule;
 use tarn_catalog::Extension;
 
-use crate::functions::{extension_of, with_extension};
+use crate::comparisons::change_expressions;
+use crate::functions::{extension_of, uuid_text, with_extension};
 
 /// Marks columns that are extension types by what they are made of.
 #[derive(Debug)]
@@ -42,6 +43,38 @@ impl AnalyzerRule for ExtensionTypes {
     fn name(&self) -> &str {
         "extension_types"
     }
+}
+
+/// Writes UUIDs as text where they are cast to text, by the query or by DataFusion, which has no such cast. Goes over a
+/// plan whose types were made alike.
+#[derive(Debug)]
+pub(crate) struct ExtensionTexts;
+
+impl AnalyzerRule for ExtensionTexts {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        if !reads_extensions(&plan)? {
+            return Ok(plan);
+        }
+        change_expressions(plan, |expr, schema| match expr {
+            Expr::Cast(mut cast)
+                if cast.field.data_type().is_string() && is_uuid_expr(&cast.expr, schema) =>
+            {
+                *cast.expr = uuid_text(*cast.expr);
+                Ok(Transformed::yes(Expr::Cast(cast)))
+            }
+            other => Ok(Transformed::no(other)),
+        })
+    }
+
+    fn name(&self) -> &str {
+        "extension_texts"
+    }
+}
+
+fn is_uuid_expr(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema)
+        .is_ok_and(|of| Extension::Uuid.fits(&of))
+        && of_expr(expr, schema) == Some(Extension::Uuid)
 }
 
 /// Whether there is anything to keep.

@@ -46,6 +46,7 @@ mod single_row_subqueries;
 mod size_estimates;
 mod statistics;
 mod window_constants;
+mod window_groups;
 mod yielding_joins;
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
         super::normal_float::functions(),
         super::nearest_whole::functions(),
         super::with_extension::functions(),
+        super::uuid_text::functions(),
     ]
     .concat()
 }

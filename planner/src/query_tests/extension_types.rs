@@ -122,7 +122,10 @@ async fn what_is_one_of_several_uuids_is_a_uuid() {
             "SELECT min(u) FROM t UNION ALL SELECT coalesce(v, u) FROM t WHERE k = 2 ORDER BY 1",
             "aa; cc",
         ),
-        ("SELECT u FROM t WHERE k = 2 UNION ALL SELECT NULL ORDER BY 1", "cc; "),
+        (
+            "SELECT u FROM t WHERE k = 2 UNION ALL SELECT NULL ORDER BY 1",
+            "cc; ",
+        ),
         (
             "SELECT NULL AS n UNION ALL SELECT u FROM t WHERE k = 2",
             "; cc",
@@ -153,10 +156,21 @@ async fn what_is_one_of_several_uuids_is_a_uuid() {
             "SELECT lag(u) OVER (ORDER BY k, u) FROM t ORDER BY 1",
             "aa; ; ",
         ),
-        ("SELECT lead(v) OVER (ORDER BY k, v) FROM t ORDER BY k, 1", "cc; ; "),
+        (
+            "SELECT lead(v) OVER (ORDER BY k, v) FROM t ORDER BY k, 1",
+            "cc; ; ",
+        ),
         (
             "SELECT first_value(u) OVER (PARTITION BY k ORDER BY f ROWS UNBOUNDED PRECEDING) FROM t ORDER BY k",
             "aa; aa; cc",
+        ),
+        (
+            "SELECT k, first_value(u) OVER (ORDER BY u) FROM t ORDER BY k",
+            "aa; aa; aa",
+        ),
+        (
+            "SELECT ifnull(u, v) FROM t WHERE k = 1 ORDER BY 1",
+            "aa; bb",
         ),
         ("SELECT max(u) OVER () FROM t", "cc; cc; cc"),
         ("SELECT (SELECT max(u) FROM t)", "cc"),
@@ -200,6 +214,20 @@ async fn bytes_that_may_be_none_are_none() {
         ),
         ("SELECT array_agg(f ORDER BY f) FROM t", "[01, 02, 03]"),
         ("SELECT count(u) FROM t", "2"),
+        (
+            "SELECT CAST(max(u) AS VARCHAR) FROM t",
+            "cccccccc-cccc-cccc-cccc-cccccccccccc",
+        ),
+        // Peers have one number, and one sum.
+        (
+            "SELECT rank() OVER (ORDER BY v) FROM t ORDER BY 1",
+            "1; 2; 3",
+        ),
+        (
+            "SELECT sum(k) OVER (ORDER BY x.u DESC) FROM (SELECT k, u FROM t UNION ALL SELECT k, u FROM t WHERE u IS NOT NULL) x \
+             ORDER BY 1",
+            "1; 5; 5; 7; 7",
+        ),
     ] {
         let (text, marked) = last_column(&lake, sql).await;
         assert_eq!(text, values, "{sql}");
