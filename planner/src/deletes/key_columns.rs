@@ -13,11 +13,13 @@ use arrow::compute::nullif;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::row::{RowConverter, SortField};
 use datafusion::error::{DataFusionError, Result};
+use datafusion::scalar::ScalarValue;
 use iceberg::spec::{
-    NameMapping, NestedField, NestedFieldRef, Schema as IcebergSchema, SchemaRef, StructType,
-    TableMetadata, Transform, Type,
+    Literal, NameMapping, NestedField, NestedFieldRef, PartitionSpec, Schema as IcebergSchema,
+    SchemaRef, Struct, StructType, TableMetadata, Transform, Type,
 };
 
+use crate::prune::scalar;
 use crate::scan::TableColumns;
 
 /// Ends the name of a column that was dropped, before its id: another column may have the name by now.
@@ -102,6 +104,32 @@ impl KeyColumns {
     /// What files are to be read with.
     pub(crate) fn columns(&self) -> &Arc<TableColumns> {
         &self.columns
+    }
+
+    /// What a file's partition says of columns that the table does not have any more, by their names here.
+    pub(crate) fn dropped_constants(
+        &self,
+        spec: &PartitionSpec,
+        partition: &Struct,
+    ) -> Vec<(String, ScalarValue)> {
+        let columns = self.columns.schema().as_struct().fields().iter();
+        let fields = columns.zip(self.columns.arrow().fields());
+        fields
+            .filter(|(column, _)| column.name.contains(DROPPED))
+            .filter_map(|(column, field)| {
+                let position = spec.fields().iter().position(|of| {
+                    of.source_id == column.id && of.transform == Transform::Identity
+                })?;
+                let value = match (partition.fields().get(position)?, &*column.field_type) {
+                    (None, _) => ScalarValue::try_from(field.data_type()).ok(),
+                    (Some(Literal::Primitive(value)), Type::Primitive(of)) => {
+                        scalar(value, of, field.data_type())
+                    }
+                    _ => None,
+                };
+                Some((field.name().clone(), value?))
+            })
+            .collect()
     }
 
     /// A converter of [`keys`](Self::keys) into comparable bytes. All converters of one key make the same bytes.
@@ -246,7 +274,10 @@ impl<'a> KeyColumnsOf<'a> {
                 }
             }
             for id in dropped.difference(&left) {
-                self.check_dropped(*id)?;
+                let is_column = fields.iter().any(|column| column.id == *id);
+                if !is_column {
+                    self.check_dropped(*id)?;
+                }
             }
         }
         if let Some(id) = left.first() {
@@ -270,7 +301,8 @@ impl<'a> KeyColumnsOf<'a> {
         Ok(columns)
     }
 
-    /// A dropped column may be missing from files whose partition has its value, and is not looked for there.
+    /// A dropped field of a struct may be missing from files whose partition has its value, and is not looked for there.
+    /// A column is: see [`KeyColumns::dropped_constants`].
     fn check_dropped(&self, id: i32) -> Result<(), KeyError> {
         let partitioned = self.metadata.partition_specs_iter().any(|spec| {
             spec.fields()
@@ -279,7 +311,7 @@ impl<'a> KeyColumnsOf<'a> {
         });
         match partitioned {
             true => Err(KeyError::Unsupported(
-                "equality deletes by a dropped column that the table was partitioned by",
+                "equality deletes by a dropped field of a struct that the table was partitioned by",
             )),
             false => Ok(()),
         }

@@ -8,7 +8,8 @@ use arrow::datatypes::{Field, Fields};
 use datafusion::physical_plan::collect;
 use iceberg::spec::{
     DataContentType, DataFileBuilder, DataFileFormat, FormatVersion, ListType, Literal,
-    NestedField, NestedFieldRef, PrimitiveType as P, Schema, Struct, StructType, Type,
+    NestedField, NestedFieldRef, PrimitiveType as P, Schema, Struct, StructType, Transform, Type,
+    UnboundPartitionSpec,
 };
 
 use super::codec::travel;
@@ -322,6 +323,56 @@ async fn orc_and_avro_files_have_dropped_fields_of_structs_too() {
         lake.commit("t", vec![null]).await;
         assert_eq!(left(&mut lake).await, "", "{name}");
     }
+}
+
+#[tokio::test]
+async fn the_partition_of_a_file_has_the_value_of_a_dropped_key() {
+    let mut lake = Lake::new().await;
+    lake.create(
+        "t",
+        &[("id", P::Long), ("part", P::Long)],
+        &[("part", Transform::Identity)],
+    )
+    .await;
+    let file = |lake: &Lake, name: &str, ids: &[i64], part: Option<i64>, has_column: bool| {
+        let ids: Vec<Option<i64>> = ids.iter().copied().map(Some).collect();
+        let mut columns = vec![(1, "id", longs(&ids))];
+        if has_column {
+            columns.push((2, "part", longs(&vec![part; ids.len()])));
+        }
+        let mut file = lake.write(name, columns, 10);
+        file.partition(Struct::from_iter([part.map(Literal::long)]));
+        file
+    };
+    let files = vec![
+        file(&lake, "f1.parquet", &[1, 2], Some(1), false),
+        file(&lake, "f2.parquet", &[3, 4], Some(2), true),
+        file(&lake, "f3.parquet", &[5], None, false),
+    ];
+    lake.commit("t", files).await;
+    lake.edit("t", |builder| {
+        builder
+            .add_default_partition_spec(UnboundPartitionSpec::builder().build())
+            .expect("a spec")
+    })
+    .await;
+    evolve(&mut lake, table(vec![primitive(1, "id", P::Long)])).await;
+    assert_eq!(left(&mut lake).await, "1; 2; 3; 4; 5");
+    // Of no partition, so in all of them.
+    let deletes = lake.equality_deletes(
+        "d.parquet",
+        &[1, 2],
+        vec![
+            (
+                1,
+                "id",
+                longs(&[Some(1), Some(2), Some(3), Some(4), Some(5)]),
+            ),
+            (2, "part", longs(&[Some(1), None, Some(2), None, None])),
+        ],
+    );
+    lake.commit("t", vec![deletes]).await;
+    assert_eq!(left(&mut lake).await, "2; 4");
 }
 
 #[tokio::test]
