@@ -65,14 +65,32 @@ def chosen_values(cursor):
     for sql, answer in [
         ("SELECT min(u), max(u), any_value(u) FROM types_seen WHERE id = 1", [(seen, seen, seen)]),
         ("SELECT IFNULL(u, u), COALESCE(u, u), NULLIF(u, NULL) FROM types_seen WHERE id = 1", [(seen, seen, seen)]),
-        ("SELECT IF(id = 1, u, NULL), CASE id WHEN 1 THEN u END FROM types_seen ORDER BY id", [(seen, seen), (None, None)]),
+        (
+            "SELECT IF(id = 1, u, NULL), CASE id WHEN 1 THEN u END FROM types_seen ORDER BY id",
+            [(seen, seen), (None, None)],
+        ),
         ("SELECT GREATEST(u, u), LEAST(u, u) FROM types_seen WHERE id = 1", [(seen, seen)]),
-        ("SELECT u FROM types_seen WHERE id = 1 UNION SELECT max(u) FROM types_seen UNION ALL SELECT NULL ORDER BY 1 DESC", [(seen,), (None,)]),
-        ("SELECT id, max(u) FROM types_seen GROUP BY id WITH ROLLUP ORDER BY id DESC", [(2, None), (1, seen), (None, seen)]),
-        ("SELECT lag(u) OVER (ORDER BY id), row_number() OVER (ORDER BY u) FROM types_seen ORDER BY id", [(None, 2), (seen, 1)]),
-        ("SELECT (SELECT max(u) FROM types_seen), CAST(u AS CHAR), CONCAT(u, '!') FROM types_seen WHERE id = 1", [(seen, seen, seen + "!")]),
+        (
+            "SELECT u FROM types_seen WHERE id = 1 UNION SELECT max(u) FROM types_seen UNION ALL SELECT NULL ORDER BY 1 DESC",
+            [(seen,), (None,)],
+        ),
+        (
+            "SELECT id, max(u) FROM types_seen GROUP BY id WITH ROLLUP ORDER BY id DESC",
+            [(2, None), (1, seen), (None, seen)],
+        ),
+        (
+            "SELECT lag(u) OVER (ORDER BY id), row_number() OVER (ORDER BY u) FROM types_seen ORDER BY id",
+            [(None, 2), (seen, 1)],
+        ),
+        (
+            "SELECT (SELECT max(u) FROM types_seen), CAST(u AS CHAR), CONCAT(u, '!') FROM types_seen WHERE id = 1",
+            [(seen, seen, seen + "!")],
+        ),
         (f"SELECT m FROM (SELECT max(u) AS m FROM types_seen) x WHERE m = '{seen}'", [(seen,)]),
-        ("SELECT IFNULL(dec38, 0), IFNULL(dt, NULL), IFNULL(NULL, ts) FROM types_seen WHERE id = 1", [(EXPECTED[0][7], EXPECTED[0][8], EXPECTED[0][10])]),
+        (
+            "SELECT IFNULL(dec38, 0), IFNULL(dt, NULL), IFNULL(NULL, ts) FROM types_seen WHERE id = 1",
+            [(EXPECTED[0][7], EXPECTED[0][8], EXPECTED[0][10])],
+        ),
         ("SELECT array_agg(u) FROM types_seen WHERE id = 1", [(f'["{seen}"]',)]),
     ]:
         cursor.execute(sql)
