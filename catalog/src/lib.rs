@@ -49,7 +49,7 @@ pub use append::{AppendSummary, AppendWriter, WriteOptions};
 pub use catalog::Catalog;
 pub use create::{NewTable, PartitionField};
 pub use error::{CatalogError, Result};
-pub use extension_columns::{is_uuid, mark_json, mark_uuid};
+pub use extension_columns::{Extension, is_uuid, mark_json, mark_uuid};
 pub use manifest::DecodedManifest;
 pub use name::{DEFAULT_CATALOG, DEFAULT_DATABASE, TableName};
 pub use near_names::near_names;

@@ -22,6 +22,7 @@ mod distinct_values;
 mod error;
 mod estimate;
 mod exact_arithmetic;
+mod extension_types;
 mod formats;
 mod hints;
 mod join_order;
@@ -45,6 +46,7 @@ mod single_row_subqueries;
 mod size_estimates;
 mod statistics;
 mod window_constants;
+mod window_groups;
 mod yielding_joins;
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use uuid::Uuid;
 use crate::buckets::{BucketJoins, BucketPlacement};
 use crate::comparisons::{AlikeLists, AlikeOperators, Comparisons, EqualFloats, EqualZeros};
 use crate::exact_arithmetic::{DecimalAverages, ExactArithmetic};
+use crate::extension_types::{ExtensionTexts, ExtensionTypes};
 use crate::hints::HintedRelations;
 use crate::memory::query_runtime;
 use crate::metadata_answers::MetadataAnswers;
@@ -31,6 +32,7 @@ use crate::query_planner::IcebergQueryPlanner;
 use crate::single_row_subqueries::SingleRowSubqueries;
 use crate::size_estimates::ForgetSizeEstimates;
 use crate::window_constants::WindowConstants;
+use crate::window_groups::WindowGroups;
 use crate::yielding_joins::YieldingJoins;
 
 /// A side of a join that is estimated to be no larger is built once, for all partitions. A cluster has settings of its own.
@@ -232,7 +234,10 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 /// DataFusion's rules, and what compares and computes otherwise than they would.
 fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;
+    rules.insert(0, Arc::new(WindowGroups));
+    rules.insert(0, Arc::new(ExtensionTypes));
     rules.insert(0, Arc::new(AlikeLists));
+    rules.push(Arc::new(ExtensionTexts));
     rules.push(Arc::new(DecimalAverages));
     rules.push(Arc::new(ExactArithmetic));
     rules.push(Arc::new(EqualZeros));

@@ -59,6 +59,45 @@ def check(how, rows):
     assert rows == EXPECTED, f"{how}:\n{rows}\nexpected\n{EXPECTED}"
 
 
+def chosen_values(cursor):
+    """What is one of several values is of their type, in each of the ways that MySQL has to choose one."""
+    seen = "f79c3e09-677c-4bbd-a479-3f349cb785e7"
+    for sql, answer in [
+        ("SELECT min(u), max(u), any_value(u) FROM types_seen WHERE id = 1", [(seen, seen, seen)]),
+        ("SELECT IFNULL(u, u), COALESCE(u, u), NULLIF(u, NULL) FROM types_seen WHERE id = 1", [(seen, seen, seen)]),
+        (
+            "SELECT IF(id = 1, u, NULL), CASE id WHEN 1 THEN u END FROM types_seen ORDER BY id",
+            [(seen, seen), (None, None)],
+        ),
+        ("SELECT GREATEST(u, u), LEAST(u, u) FROM types_seen WHERE id = 1", [(seen, seen)]),
+        (
+            "SELECT u FROM types_seen WHERE id = 1 UNION SELECT max(u) FROM types_seen UNION ALL SELECT NULL ORDER BY 1 DESC",
+            [(seen,), (None,)],
+        ),
+        (
+            "SELECT id, max(u) FROM types_seen GROUP BY id WITH ROLLUP ORDER BY id DESC",
+            [(2, None), (1, seen), (None, seen)],
+        ),
+        (
+            "SELECT lag(u) OVER (ORDER BY id), row_number() OVER (ORDER BY u) FROM types_seen ORDER BY id",
+            [(None, 2), (seen, 1)],
+        ),
+        (
+            "SELECT (SELECT max(u) FROM types_seen), CAST(u AS CHAR), CONCAT(u, '!') FROM types_seen WHERE id = 1",
+            [(seen, seen, seen + "!")],
+        ),
+        (f"SELECT m FROM (SELECT max(u) AS m FROM types_seen) x WHERE m = '{seen}'", [(seen,)]),
+        (
+            "SELECT IFNULL(dec38, 0), IFNULL(dt, NULL), IFNULL(NULL, ts) FROM types_seen WHERE id = 1",
+            [(EXPECTED[0][7], EXPECTED[0][8], EXPECTED[0][10])],
+        ),
+        ("SELECT array_agg(u) FROM types_seen WHERE id = 1", [(f'["{seen}"]',)]),
+    ]:
+        cursor.execute(sql)
+        found = list(cursor.fetchall())
+        assert found == answer, f"{sql}:\n{found}\nexpected\n{answer}"
+
+
 def with_pymysql():
     connection = pymysql.connect(host="127.0.0.1", port=port, user="root", database="default", autocommit=True)
     with connection.cursor() as cursor:
@@ -67,6 +106,7 @@ def with_pymysql():
             assert cursor.execute(f"INSERT INTO types_seen VALUES {row}") == 1
         cursor.execute("SELECT * FROM types_seen ORDER BY id")
         check("pymysql", cursor.fetchall())
+        chosen_values(cursor)
         cursor.execute("SELECT s FROM types_seen WHERE i = %s AND ts > %s", (-2147483648, datetime.datetime(2024, 1, 1)))
         assert cursor.fetchall() == (("naïve ☃ 🦀",),)
         try:
@@ -101,6 +141,7 @@ def with_connector():
     prepared = connection.cursor(prepared=True)
     prepared.execute("SELECT * FROM types_seen WHERE id >= %s ORDER BY id", (1,))
     check("mysql-connector binary", prepared.fetchall())
+    chosen_values(prepared)
     for wanted, answer in ((1, [(2.25,)]), (2, [(None,)]), (3, [])):
         prepared.execute("SELECT d FROM types_seen WHERE id = %s", (wanted,))
         assert prepared.fetchall() == answer, wanted

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema as ArrowSchema};
 use iceberg::spec::{ListType, MapType, NestedField, PrimitiveType, Schema, StructType, Type};
+use tarn_catalog::is_uuid;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -60,6 +61,7 @@ fn iceberg_type(column: &Field, next_id: &mut i32) -> Result<Type> {
             PrimitiveType::String
         }
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => PrimitiveType::Binary,
+        DataType::FixedSizeBinary(_) if is_uuid(column) => PrimitiveType::Uuid,
         DataType::FixedSizeBinary(length) => {
             PrimitiveType::Fixed(u64::try_from(*length).map_err(|_| unsupported(column))?)
         }
@@ -143,6 +145,11 @@ mod tests {
                 true,
             ),
             Field::new("l", DataType::new_list(DataType::Utf8, true), true),
+            tarn_catalog::mark_uuid(
+                Field::new("u", DataType::FixedSizeBinary(16), true),
+                &Type::Primitive(PrimitiveType::Uuid),
+            ),
+            Field::new("f", DataType::FixedSizeBinary(16), true),
         ]);
         let schema = table_schema(&columns).expect("all fit");
         let shown: Vec<String> = schema
@@ -154,8 +161,9 @@ mod tests {
         assert_eq!(shown[0], "1: n decimal(20, 0)");
         assert_eq!(shown[1], "2: s string");
         assert_eq!(shown[2], "3: t timestamp");
+        assert_eq!(shown[5..], ["6: u uuid", "7: f fixed(16)"]);
         assert!(shown[3].starts_with("4: p struct"), "{}", shown[3]);
-        assert_eq!(schema.name_by_field_id(6), Some("p.x"));
+        assert_eq!(schema.name_by_field_id(8), Some("p.x"));
         assert!(
             schema
                 .as_struct()

@@ -324,6 +324,31 @@ async fn fields_of_structs_are_found_at_any_depth() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ifnull_gives_decimals_for_decimals() {
+    let harness = Harness::start().await;
+    harness
+        .done("CREATE TABLE n (id BIGINT, d DECIMAL(38,10), s STRING)")
+        .await;
+    harness
+        .done("INSERT INTO n VALUES (1, 1234567890123456789012345678.0123456789, 'x'), (2, NULL, NULL)")
+        .await;
+    for (sql, answer) in [
+        (
+            "SELECT IFNULL(d, 0) FROM n ORDER BY id",
+            "1234567890123456789012345678.0123456789;0.0000000000",
+        ),
+        (
+            "SELECT IFNULL(SUM(d), 0) FROM n",
+            "1234567890123456789012345678.0123456789",
+        ),
+        ("SELECT IFNULL(s, id) FROM n ORDER BY id", "x;2"),
+        ("SELECT IFNULL(id, s) FROM n ORDER BY id", "1;2"),
+    ] {
+        assert_eq!(one(&harness, sql).await, answer, "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn uuids_bytes_and_early_times_may_be_partitions() {
     let harness = Harness::start().await;
     harness

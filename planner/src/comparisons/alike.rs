@@ -6,6 +6,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{Column, DFSchema, Result, plan_err};
+use datafusion::functions::core::coalesce;
 use datafusion::logical_expr::expr::{Case, InList, InSubquery};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
@@ -54,7 +55,11 @@ impl AnalyzerRule for AlikeLists {
             Expr::InSubquery(of) => subquery_alike(of, schema),
             Expr::Case(case) => case_alike(case, schema),
             Expr::ScalarFunction(mut call) if ONE_OF_ARGUMENTS.contains(&call.func.name()) => {
-                let changed = made_common(call.args.iter_mut().collect(), schema);
+                let mut changed = made_common(call.args.iter_mut().collect(), schema);
+                if call.func.name() == "nvl" && keeps_type(&call.args, schema) {
+                    call.func = coalesce();
+                    changed = true;
+                }
                 Ok(Transformed::new_transformed(
                     Expr::ScalarFunction(call),
                     changed,
@@ -91,6 +96,23 @@ fn list_alike(mut list: InList, schema: &DFSchema) -> Result<Transformed<Expr>> 
 
 /// Functions whose value is one of their arguments'.
 const ONE_OF_ARGUMENTS: [&str; 5] = ["coalesce", "greatest", "least", "nullif", "nvl"];
+
+/// Whether COALESCE gives values of these a type that is theirs. NVL, which is MySQL's IFNULL, knows few types: it makes
+/// decimals DOUBLEs and dates text, and UUIDs nothing.
+fn keeps_type(args: &[Expr], schema: &DFSchema) -> bool {
+    let is_moment = |of: &DataType| is_date(of) || matches!(of, DataType::Timestamp(..));
+    let types: Result<Vec<DataType>> = args.iter().map(|arg| arg.get_type(schema)).collect();
+    match types.as_deref() {
+        Ok([left, right]) => {
+            left == right
+                || (left.is_numeric() && right.is_numeric())
+                || (is_moment(left) && is_moment(right))
+                || (left.is_null() && (is_moment(right) || right.is_numeric()))
+                || (right.is_null() && (is_moment(left) || left.is_numeric()))
+        }
+        _ => false,
+    }
+}
 
 /// The type that values of these become where DataFusion would choose one that does not hold them: nanoseconds for dates
 /// beside times, which end in 2262, and a decimal of 30 digits for floats beside decimals.
@@ -236,7 +258,21 @@ fn alike(expr: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
         (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, _) if is_uuid(&other) => {
             uuid_of_text(expr)
         }
+        // The mark may be lost so early; no 16 bytes are a text as long as a UUID's.
+        (
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View,
+            DataType::FixedSizeBinary(16),
+        ) if is_text_of_uuid(&expr) => uuid_of_text(expr),
         _ => Ok(expr),
+    }
+}
+
+fn is_text_of_uuid(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => {
+            matches!(value.try_as_str(), Some(Some(text)) if Uuid::try_parse(text).is_ok())
+        }
+        _ => false,
     }
 }
 

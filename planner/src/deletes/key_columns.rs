@@ -13,11 +13,13 @@ use arrow::compute::nullif;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::row::{RowConverter, SortField};
 use datafusion::error::{DataFusionError, Result};
+use datafusion::scalar::ScalarValue;
 use iceberg::spec::{
-    NameMapping, NestedField, NestedFieldRef, Schema as IcebergSchema, SchemaRef, StructType,
-    TableMetadata, Transform, Type,
+    Literal, NameMapping, NestedField, NestedFieldRef, PartitionSpec, Schema as IcebergSchema,
+    SchemaRef, Struct, StructType, TableMetadata, Transform, Type,
 };
 
+use crate::prune::scalar;
 use crate::scan::TableColumns;
 
 /// Ends the name of a column that was dropped, before its id: another column may have the name by now.
@@ -102,6 +104,32 @@ impl KeyColumns {
     /// What files are to be read with.
     pub(crate) fn columns(&self) -> &Arc<TableColumns> {
         &self.columns
+    }
+
+    /// What a file's partition says of columns that the table does not have any more, by their names here.
+    pub(crate) fn dropped_constants(
+        &self,
+        spec: &PartitionSpec,
+        partition: &Struct,
+    ) -> Vec<(String, ScalarValue)> {
+        let columns = self.columns.schema().as_struct().fields().iter();
+        let fields = columns.zip(self.columns.arrow().fields());
+        fields
+            .filter(|(column, _)| column.name.contains(DROPPED))
+            .filter_map(|(column, field)| {
+                let position = spec.fields().iter().position(|of| {
+                    of.source_id == column.id && of.transform == Transform::Identity
+                })?;
+                let value = match (partition.fields().get(position)?, &*column.field_type) {
+                    (None, _) => ScalarValue::try_from(field.data_type()).ok(),
+                    (Some(Literal::Primitive(value)), Type::Primitive(of)) => {
+                        scalar(value, of, field.data_type())
+                    }
+                    _ => None,
+                };
+                Some((field.name().clone(), value?))
+            })
+            .collect()
     }
 
     /// A converter of [`keys`](Self::keys) into comparable bytes. All converters of one key make the same bytes.
@@ -236,15 +264,19 @@ impl<'a> KeyColumnsOf<'a> {
             fields.extend(only(column, &wanted, &mut left));
         }
         for schema in &self.former {
+            if left.is_empty() {
+                break;
+            }
+            let dropped = left.clone();
             for column in schema.as_struct().fields() {
-                if left.contains(&column.id) {
-                    self.check_dropped(column.id)?;
-                    let id = column.id;
-                    fields.extend(only(column, &wanted, &mut left).map(|column| {
-                        let mut column = NestedField::clone(&column);
-                        column.name = format!("{}{DROPPED}{id}", column.name);
-                        Arc::new(column)
-                    }));
+                if let Some(column) = only(column, &dropped, &mut left) {
+                    add_dropped(&mut fields, &column)?;
+                }
+            }
+            for id in dropped.difference(&left) {
+                let is_column = fields.iter().any(|column| column.id == *id);
+                if !is_column {
+                    self.check_dropped(*id)?;
                 }
             }
         }
@@ -254,9 +286,9 @@ impl<'a> KeyColumnsOf<'a> {
                 .iter()
                 .any(|schema| schema.field_by_id(*id).is_some());
             return Err(match known {
-                true => KeyError::Unsupported(
-                    "equality deletes by a nested field that was dropped, or is in a list or map",
-                ),
+                true => {
+                    KeyError::Unsupported("equality deletes by a field that is in a list or map")
+                }
                 false => KeyError::Unknown(*id),
             });
         }
@@ -269,7 +301,8 @@ impl<'a> KeyColumnsOf<'a> {
         Ok(columns)
     }
 
-    /// A dropped column may be missing from files whose partition has its value, and is not looked for there.
+    /// A dropped field of a struct may be missing from files whose partition has its value, and is not looked for there.
+    /// A column is: see [`KeyColumns::dropped_constants`].
     fn check_dropped(&self, id: i32) -> Result<(), KeyError> {
         let partitioned = self.metadata.partition_specs_iter().any(|spec| {
             spec.fields()
@@ -278,11 +311,39 @@ impl<'a> KeyColumnsOf<'a> {
         });
         match partitioned {
             true => Err(KeyError::Unsupported(
-                "equality deletes by a dropped column that the table was partitioned by",
+                "equality deletes by a dropped field of a struct that the table was partitioned by",
             )),
             false => Ok(()),
         }
     }
+}
+
+/// Adds a column of a former schema to those of a newer one: the whole of it, or what the struct of its id lacks there.
+/// What is added gets a name that nothing else has.
+fn add_dropped(to: &mut Vec<NestedFieldRef>, column: &NestedField) -> Result<(), KeyError> {
+    let Some(known) = to.iter_mut().find(|known| known.id == column.id) else {
+        let mut column = column.clone();
+        column.name = format!("{}{DROPPED}{}", column.name, column.id);
+        to.push(Arc::new(column));
+        return Ok(());
+    };
+    let (Type::Struct(newer), Type::Struct(former)) =
+        (known.field_type.as_ref(), column.field_type.as_ref())
+    else {
+        return Err(KeyError::Schema(format!(
+            "the field of id {} is not of one type in all schemas of the table",
+            column.id
+        )));
+    };
+    let mut inner = newer.fields().to_vec();
+    for field in former.fields() {
+        add_dropped(&mut inner, field)?;
+    }
+    *known = Arc::new(NestedField {
+        field_type: Box::new(Type::Struct(StructType::new(inner))),
+        ..NestedField::clone(known)
+    });
+    Ok(())
 }
 
 /// The field with nothing in it but wanted fields, all of them optional: a file that was written before a column was

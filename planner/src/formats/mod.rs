@@ -28,6 +28,9 @@ mod fixture_files;
 #[cfg(test)]
 mod type_rows;
 
+#[cfg(test)]
+pub(crate) use fixture_files::FixtureTable;
+
 pub use default_value::write_default;
 pub(crate) use error::FormatError;
 pub(crate) use file_bytes::FileBytes;

@@ -31,7 +31,9 @@ mod spans;
 mod str_to_date;
 mod theta_sketch;
 mod unix_time;
+mod uuid_text;
 mod week;
+mod with_extension;
 
 use datafusion::logical_expr::ScalarUDF;
 
@@ -44,6 +46,8 @@ pub(crate) use normal_float::{has_floats, is_normal_float, normal_float};
 pub use register::{aggregate_functions, expr_planners, register_functions, scalar_functions};
 pub(crate) use single_value::single_value;
 pub use theta_sketch::{THETA_SKETCH, has_theta_sketch, sketched_values};
+pub(crate) use uuid_text::uuid_text;
+pub(crate) use with_extension::{extension_of, with_extension};
 
 /// Whether a function, of those that rules put into plans, gives null if an argument is null.
 pub(crate) fn is_null_for_null(function: &ScalarUDF) -> bool {

@@ -27,6 +27,8 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
         super::exact_numbers::functions(),
         super::normal_float::functions(),
         super::nearest_whole::functions(),
+        super::with_extension::functions(),
+        super::uuid_text::functions(),
     ]
     .concat()
 }

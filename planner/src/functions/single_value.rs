@@ -41,6 +41,14 @@ impl AggregateUDFImpl for SingleValue {
         }
     }
 
+    /// The column's own, which may be marked as more than its type tells.
+    fn return_field(&self, arguments: &[FieldRef]) -> Result<FieldRef> {
+        match arguments {
+            [only] => Ok(Arc::new(only.as_ref().clone().with_nullable(true))),
+            _ => exec_err!("single_value takes one argument"),
+        }
+    }
+
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(Box::new(SingleRow {
             rows: 0,

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::error::Result;
-use iceberg::spec::{DataFile, DataFileFormat, ManifestFile};
+use datafusion::scalar::ScalarValue;
+use iceberg::spec::{DataFile, DataFileFormat, ManifestFile, Struct};
 use tarn_audit::Counts;
 use tarn_catalog::{DecodedManifest, location_to_path};
 
@@ -187,6 +188,25 @@ impl<'a> ScanDeletes<'a> {
                 .map(|number| self.file(number))
                 .transpose()?,
         })
+    }
+
+    /// What the partition of a data file of that spec says of the keys of its deletes that the table lacks.
+    pub(super) fn dropped_constants(
+        &self,
+        of: &FileDeletes,
+        spec_id: i32,
+        partition: &Struct,
+    ) -> Vec<(String, ScalarValue)> {
+        let metadata = self.table.pinned().metadata();
+        let Some(spec) = metadata.partition_spec_by_id(spec_id) else {
+            return vec![];
+        };
+        let keys = of.equality.iter().filter_map(|file| match &file.kind {
+            DeleteKind::Equality(keys) => Some(keys),
+            DeleteKind::Positions | DeleteKind::Vector { .. } => None,
+        });
+        keys.flat_map(|keys| keys.dropped_constants(spec, partition))
+            .collect()
     }
 
     fn file(&mut self, number: u32) -> Result<Arc<DeleteFile>> {

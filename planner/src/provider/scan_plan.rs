@@ -275,14 +275,23 @@ impl ScanPlan<'_> {
                     let first = kept.first_row_ids.get(index).copied().flatten();
                     inherited(first, entry.sequence_number())
                 });
-                if let Some(set) = constants.of_file(data, &identity, layout, lineage) {
-                    file = file.with_extension(set);
-                }
+                let mut set = constants.of_file(data, &identity, layout, lineage);
                 if let Some(buckets) = buckets.of_file(data.partition()) {
                     file = file.with_extension(buckets);
                 }
                 if let Some(rows) = kept.deletes.get(&index) {
-                    file = file.with_extension(deletes.of_file(data, rows)?);
+                    let of_file = deletes.of_file(data, rows)?;
+                    let spec_id = manifest.partition_spec_id;
+                    let dropped = deletes.dropped_constants(&of_file, spec_id, data.partition());
+                    if !dropped.is_empty() {
+                        let known = set.iter().flat_map(|FileConstants(known)| known.iter());
+                        let known = known.map(|(name, value)| (name.clone(), value.clone()));
+                        set = Some(FileConstants(Arc::new(known.chain(dropped).collect())));
+                    }
+                    file = file.with_extension(of_file);
+                }
+                if let Some(set) = set {
+                    file = file.with_extension(set);
                 }
                 files.push(file);
             }

@@ -11,10 +11,6 @@ ERRORS = [
         # 1.5.5 takes another field for the key; the query has no such cast in it.
         r"^DuckDB does not answer: .*Unimplemented type for cast \((STRUCT|BLOB -> TIMESTAMP WITH TIME ZONE)",
     ),
-    (
-        "Tarn refuses equality deletes by a field of a struct that was dropped",
-        r"^error: .*uses equality deletes by a nested field that was dropped, or is in a list or map",
-    ),
     ("DuckDB looks for what comes after a prefix of U+10FFFF", r"^DuckDB does not answer: .*Invalid unicode"),
 ]
 
