@@ -12,16 +12,18 @@
 //!
 //! The last three are made alike as early as SQL is planned, since DataFusion looks at the types of operators then
 //! ([`AlikeOperators`]); in lists, which it looks at later, by a rule ([`AlikeLists`]). Zeros of both signs are one
-//! ([`EqualZeros`], [`EqualFloats`]).
+//! ([`EqualZeros`], [`EqualFloats`]), and several lists of one value one list ([`SeveralLists`]).
 
 mod alike;
 mod equal_floats;
 mod plan_expressions;
+mod several_lists;
 mod zeros;
 
 pub(crate) use alike::{AlikeLists, AlikeOperators};
 pub(crate) use equal_floats::EqualFloats;
 pub(crate) use plan_expressions::change_expressions;
+pub(crate) use several_lists::SeveralLists;
 pub(crate) use zeros::EqualZeros;
 
 use datafusion::arrow::datatypes::DataType;

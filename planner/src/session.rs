@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::buckets::{BucketJoins, BucketPlacement};
-use crate::comparisons::{AlikeLists, AlikeOperators, Comparisons, EqualFloats, EqualZeros};
+use crate::comparisons::{
+    AlikeLists, AlikeOperators, Comparisons, EqualFloats, EqualZeros, SeveralLists,
+};
 use crate::exact_arithmetic::{DecimalAverages, ExactArithmetic};
 use crate::extension_types::{ExtensionTexts, ExtensionTypes};
 use crate::hints::HintedRelations;
@@ -242,5 +244,6 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(ExactArithmetic));
     rules.push(Arc::new(EqualZeros));
     rules.push(Arc::new(EqualFloats));
+    rules.push(Arc::new(SeveralLists));
     rules
 }

@@ -303,3 +303,80 @@ async fn null_in_a_list_of_partition_values_keeps_no_row() {
     let either = "SELECT count(*) FROM t WHERE p NOT IN (1, NULL) OR p = 2";
     assert_eq!(lake.query(either).await.text, "1");
 }
+
+/// Conditions on one value by two lists, for values in both, one and none of them, and for NULL: by the truth table of SQL.
+#[tokio::test]
+async fn two_lists_of_one_value_know_null() {
+    let lake = Lake::new().await;
+    let columns = [("p", P::Int), ("d", P::Int)];
+    lake.create("t", &columns, &[("p", Transform::Identity)])
+        .await;
+    let held = [Some(1), Some(2), Some(3), None, Some(4)];
+    let values = || -> ArrayRef { Arc::new(Int32Array::from(held.to_vec())) };
+    lake.append("t", vec![values(), values()]).await;
+    let is_in = |value: Option<i32>, list: &[Option<i32>], negated: bool| -> Option<bool> {
+        let value = value?;
+        let found = match list.contains(&Some(value)) {
+            true => Some(true),
+            false => (!list.contains(&None)).then_some(false),
+        };
+        found.map(|found| found != negated)
+    };
+    let joined = |op: &str, left: Option<bool>, right: Option<bool>| match (op, left, right) {
+        ("AND", Some(false), _) | ("AND", _, Some(false)) => Some(false),
+        ("OR", Some(true), _) | ("OR", _, Some(true)) => Some(true),
+        (_, None, _) | (_, _, None) => None,
+        ("AND", ..) => Some(true),
+        _ => Some(false),
+    };
+    let lists: [(&str, &[Option<i32>]); 4] = [
+        ("(1, 2)", &[Some(1), Some(2)]),
+        ("(2, 3)", &[Some(2), Some(3)]),
+        ("(3, 4)", &[Some(3), Some(4)]),
+        ("(1, NULL)", &[Some(1), None]),
+    ];
+    for (left, left_items) in lists {
+        for (right, right_items) in lists {
+            for (op, negations) in [("AND", [false, true]), ("OR", [false, true])] {
+                for (not_left, not_right) in negations
+                    .into_iter()
+                    .flat_map(|l| negations.map(|r| (l, r)))
+                {
+                    let word = |negated| if negated { "NOT IN" } else { "IN" };
+                    let column = if not_left == not_right { "p" } else { "d" };
+                    let condition = format!(
+                        "{column} {} {left} {op} {column} {} {right}",
+                        word(not_left),
+                        word(not_right)
+                    );
+                    let right_value = |value| {
+                        joined(
+                            op,
+                            is_in(value, left_items, not_left),
+                            is_in(value, right_items, not_right),
+                        )
+                    };
+                    for (sql, wanted) in [
+                        (condition.clone(), true),
+                        (format!("NOT ({condition})"), false),
+                    ] {
+                        let expected = held
+                            .iter()
+                            .filter(|value| right_value(**value) == Some(wanted))
+                            .count();
+                        let sql = format!("SELECT count(*) FROM t WHERE {sql}");
+                        assert_eq!(lake.query(&sql).await.text, expected.to_string(), "{sql}");
+                    }
+                }
+            }
+        }
+    }
+    // What is in a list may be a column.
+    for (condition, expected) in [
+        ("d IN (p, 9) AND d IN (4, p + 0)", "4"),
+        ("d NOT IN (p, 9) OR d NOT IN (p + 1, 8)", "4"),
+    ] {
+        let sql = format!("SELECT count(*) FROM t WHERE {condition}");
+        assert_eq!(lake.query(&sql).await.text, expected, "{sql}");
+    }
+}

@@ -1,5 +1,6 @@
 """What happens to a table, step by step, to the real one and to the model of it."""
 
+import ctypes
 import itertools
 import math
 import uuid
@@ -171,7 +172,9 @@ def adopt(table, rows):
             recorded = tuple(file.partition[n] for n in range(len(partition)))
             for n, field in enumerate(model.specs[spec]):
                 given = recorded[n].bytes if isinstance(recorded[n], uuid.UUID) else recorded[n]
-                assert key(given) == key(partition[n]) or given == partition[n] == 0, (
+                # PyIceberg 0.12 rounds a partition's DOUBLE to 32 bits as it reads it.
+                rounded = isinstance(given, float) and given == ctypes.c_float(partition[n] or 0).value
+                assert rounded or key(given) == key(partition[n]) or given == partition[n] == 0, (
                     f"{table.name}: partition {field}: {given!r} was written, {partition[n]!r} is right"
                 )
             for row in held:
