@@ -31,8 +31,10 @@ use crate::progress::QueryProgress;
 use crate::proven_filters::ProvenFilters;
 use crate::provider::QueryCatalogs;
 use crate::query_planner::IcebergQueryPlanner;
+use crate::same_name_filters::SameNameFilters;
 use crate::single_row_subqueries::SingleRowSubqueries;
 use crate::size_estimates::ForgetSizeEstimates;
+use crate::whole_not_in::WholeNotIn;
 use crate::window_constants::WindowConstants;
 use crate::window_groups::WindowGroups;
 use crate::yielding_joins::YieldingJoins;
@@ -198,6 +200,12 @@ type PhysicalRule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 /// DataFusion's rules, what answers without reading before them, and what makes plans run well after them.
 fn physical_rules(bucket_joins: bool) -> Vec<PhysicalRule> {
     let mut rules = PhysicalOptimizer::new().rules;
+    let careful: PhysicalRule = Arc::new(SameNameFilters::default());
+    for rule in &mut rules {
+        if rule.name() == careful.name() {
+            *rule = Arc::clone(&careful);
+        }
+    }
     let mut after = |known: &str, rule: PhysicalRule| {
         let place = rules.iter().position(|rule| rule.name() == known);
         rules.insert(place.map_or(rules.len(), |place| place + 1), rule);
@@ -226,8 +234,10 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         )
     });
     for rule in &mut rules {
-        if rule.name() == PlainCrossJoins::NAME {
-            *rule = Arc::new(PlainCrossJoins::default());
+        match rule.name() {
+            PlainCrossJoins::NAME => *rule = Arc::new(PlainCrossJoins::default()),
+            WholeNotIn::NAME => *rule = Arc::new(WholeNotIn::default()),
+            _ => {}
         }
     }
     rules

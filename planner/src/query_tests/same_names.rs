@@ -94,6 +94,55 @@ async fn a_null_on_the_right_of_not_in_is_never_left_out() {
     assert_eq!(lake.query(not_in).await.text, "");
     let nothing = "SELECT count(*) FROM a WHERE k NOT IN (SELECT k FROM more WHERE k > 9)";
     assert_eq!(lake.query(nothing).await.text, "3");
+    // What is asked of the left side is not asked of the right.
+    for condition in ["k >= 0", "k = 1", "k > 0 AND k < 5", "k IN (0, 1)"] {
+        for (table, rows) in [("more", "0"), ("few", "1; 2")] {
+            let sql = format!(
+                "SELECT count(*) FROM a WHERE {condition} AND k NOT IN (SELECT k FROM {table})"
+            );
+            let answer = lake.query(&sql).await.text;
+            assert!(
+                rows.split("; ").any(|rows| rows == answer),
+                "{sql}: {answer}"
+            );
+        }
+    }
+}
+
+/// A condition on the side that an outer join fills with NULLs stays on it, though the other side has a column of its name.
+#[tokio::test]
+async fn a_condition_above_a_join_whose_sides_are_swapped() {
+    for reorder in [false, true] {
+        let mut lake = Lake::new().await;
+        lake.options.join_reorder = reorder;
+        let numbers: Vec<i64> = (0..1000).collect();
+        table(&lake, "big", &[("k", &numbers), ("v", &numbers)]).await;
+        table(&lake, "small", &[("k", &[0, 2, 4]), ("w", &[0, 1, 2])]).await;
+        for (sql, rows) in [
+            (
+                "SELECT count(*), sum(b.k) FROM big a RIGHT JOIN small b ON a.k = b.k AND a.v <> b.w WHERE a.k IS NULL",
+                "1,0",
+            ),
+            (
+                "SELECT count(*), sum(b.k) FROM small b LEFT JOIN big a ON a.k = b.k AND a.v <> b.w WHERE a.k IS NULL",
+                "1,0",
+            ),
+            (
+                "SELECT count(*), sum(a.k) FROM big a LEFT JOIN small b ON a.k = b.k AND a.v <> b.w WHERE b.k IS NULL",
+                "998,499494",
+            ),
+            (
+                "SELECT count(*), sum(a.k) FROM small b RIGHT JOIN big a ON a.k = b.k AND a.v <> b.w WHERE b.k IS NULL",
+                "998,499494",
+            ),
+            (
+                "SELECT count(*) FROM big a FULL JOIN small b ON a.k = b.k AND a.v <> b.w WHERE b.k IS NULL OR a.k IS NULL",
+                "999",
+            ),
+        ] {
+            assert_eq!(lake.query(sql).await.text, rows, "{reorder}: {sql}");
+        }
+    }
 }
 
 #[tokio::test]
