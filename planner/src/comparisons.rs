@@ -15,12 +15,14 @@
 //! ([`EqualZeros`], [`EqualFloats`]), and several lists of one value one list ([`SeveralLists`]).
 
 mod alike;
+mod counted_rows;
 mod equal_floats;
 mod plan_expressions;
 mod several_lists;
 mod zeros;
 
 pub(crate) use alike::{AlikeLists, AlikeOperators};
+pub(crate) use counted_rows::CountedRows;
 pub(crate) use equal_floats::EqualFloats;
 pub(crate) use plan_expressions::change_expressions;
 pub(crate) use several_lists::SeveralLists;

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::buckets::{BucketJoins, BucketPlacement};
 use crate::comparisons::{
-    AlikeLists, AlikeOperators, Comparisons, EqualFloats, EqualZeros, SeveralLists,
+    AlikeLists, AlikeOperators, Comparisons, CountedRows, EqualFloats, EqualZeros, SeveralLists,
 };
 use crate::exact_arithmetic::{DecimalAverages, ExactArithmetic};
 use crate::extension_types::{ExtensionTexts, ExtensionTypes};
@@ -255,5 +255,6 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(EqualZeros));
     rules.push(Arc::new(EqualFloats));
     rules.push(Arc::new(SeveralLists));
+    rules.push(Arc::new(CountedRows));
     rules
 }

@@ -134,7 +134,8 @@ pub async fn serve(
     let server = Server::builder()
         .tcp_nodelay(true)
         .http2_keepalive_interval(Some(settings.channels.keepalive_interval))
-        .http2_keepalive_timeout(Some(settings.channels.keepalive_timeout))
+        // Whoever reads from it may be busier than it is, and finds out sooner by itself if this worker is gone.
+        .http2_keepalive_timeout(Some(settings.channels.keepalive_timeout * 4))
         // A query has a stream for each task and for each pair of tasks that talk: a cap would let a stream wait
         // for another that waits for it.
         .max_concurrent_streams(u32::MAX)

@@ -26,6 +26,7 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
         super::json::functions(),
         super::exact_numbers::functions(),
         super::normal_float::functions(),
+        super::row_key::functions(),
         super::nearest_whole::functions(),
         super::with_extension::functions(),
         super::uuid_text::functions(),

@@ -216,3 +216,31 @@ async fn all_types_are_read_with_and_without_late_materialization() {
         }
     }
 }
+
+/// Rows of several columns, structs and lists are counted in a memory that their number explains.
+#[tokio::test]
+async fn distinct_rows_are_counted_in_little_memory() {
+    let mut lake = Lake::new().await;
+    lake.options.query_memory_bytes = Some(96 << 20);
+    lake.create("t", &[("a", P::Long), ("b", P::Long)], &[])
+        .await;
+    let numbers = |by: i64| Arc::new(Int64Array::from_iter_values((0..60_000).map(|n| n / by)));
+    lake.append("t", vec![numbers(2), numbers(3)]).await;
+    // Of six rows in a row there are four pairs: (0,0), (1,0), (1,1), (2,1).
+    for (sql, rows) in [
+        (
+            "SELECT count(DISTINCT CASE WHEN a IS NOT NULL THEN struct(a, b) END) FROM t",
+            "40000",
+        ),
+        (
+            "SELECT count(DISTINCT struct(a, b)), count(DISTINCT make_array(b, a)), count(*) FROM t",
+            "40000,40000,60000",
+        ),
+        (
+            "SELECT b % 2, count(DISTINCT struct(a, b)) FROM t GROUP BY 1 ORDER BY 1",
+            "0,20000; 1,20000",
+        ),
+    ] {
+        assert_eq!(lake.query(sql).await.text, rows, "{sql}");
+    }
+}

@@ -439,6 +439,14 @@ async fn clauses_mean_what_they_mean_in_mysql() {
             "WITH RECURSIVE n AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM n WHERE x < 3) SELECT x FROM n",
             vec!["1", "2", "3"],
         ),
+        (
+            "WITH RECURSIVE n(x, `Twice y`) AS (SELECT 1, 2 UNION ALL SELECT x + 1, `Twice y` * 2 FROM n WHERE x < 3) SELECT * FROM n",
+            vec!["1|2", "2|4", "3|8"],
+        ),
+        (
+            "WITH RECURSIVE n (x) AS (SELECT id FROM events WHERE id = 2 UNION ALL SELECT n.x - 1 FROM n WHERE n.x > 1) SELECT sum(x) FROM n",
+            vec!["3"],
+        ),
         ("SELECT max(id) OVER () FROM events LIMIT 1", vec!["4"]),
         (
             "SELECT count(*) FROM events GROUP BY GROUPING SETS ((note), ()) ORDER BY 1",

@@ -8,12 +8,14 @@
 //! | `FROM DUAL`, `HAVING` over an alias, `WITH ROLLUP` | `rewrite_select` |
 //! | `*` over `JOIN … USING` | `rewrite_using` |
 //! | two columns of one name | `distinct_names` |
+//! | `WITH RECURSIVE t (a, b)` | here |
 //! | names in any case | `rewrite_names` |
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Select, SetExpr, SetOperator, SetQuantifier, TableFactor, VisitMut, VisitorMut,
+    self, Expr, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, TableFactor, VisitMut,
+    VisitorMut,
 };
 
 use super::distinct_names::distinct_names;
@@ -77,6 +79,27 @@ fn top_selects(body: &mut SetExpr, apply: &mut dyn FnMut(&mut Select)) {
     }
 }
 
+/// Gives the first `SELECT` of a recursive query the names of `WITH RECURSIVE t (a, b)`: DataFusion gives them to the whole alone,
+/// and what the query reads of itself would go without.
+fn name_columns(body: &mut SetExpr, columns: &[ast::TableAliasColumnDef]) {
+    match body {
+        SetExpr::Select(select) if select.projection.len() == columns.len() => {
+            for (item, column) in select.projection.iter_mut().zip(columns) {
+                if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
+                {
+                    *item = SelectItem::ExprWithAlias {
+                        expr: expr.clone(),
+                        alias: column.name.clone(),
+                    };
+                }
+            }
+        }
+        SetExpr::Query(query) => name_columns(&mut query.body, columns),
+        SetExpr::SetOperation { left, .. } => name_columns(left, columns),
+        _ => {}
+    }
+}
+
 struct Rewriter<'a> {
     session: &'a dyn SessionValues,
     row_lineage: bool,
@@ -106,6 +129,9 @@ impl VisitorMut for Rewriter<'_> {
                     .columns
                     .iter_mut()
                     .for_each(|column| lower_ident(&mut column.name));
+                if with.recursive {
+                    name_columns(&mut cte.query.body, &cte.alias.columns);
+                }
             }
         }
         flow(check_set_operations(&query.body).and_then(|()| rewrite_limit(query)))
