@@ -26,6 +26,7 @@ mod extension_types;
 mod formats;
 mod hints;
 mod join_order;
+mod kept_distinct;
 mod margin_pool;
 mod memory;
 mod metadata_answers;

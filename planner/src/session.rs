@@ -22,6 +22,7 @@ use crate::comparisons::{
 use crate::exact_arithmetic::{DecimalAverages, ExactArithmetic};
 use crate::extension_types::{ExtensionTexts, ExtensionTypes};
 use crate::hints::HintedRelations;
+use crate::kept_distinct::KeptDistinct;
 use crate::memory::query_runtime;
 use crate::metadata_answers::MetadataAnswers;
 use crate::ordered_files::OrderedFiles;
@@ -236,6 +237,7 @@ fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     for rule in &mut rules {
         match rule.name() {
             PlainCrossJoins::NAME => *rule = Arc::new(PlainCrossJoins::default()),
+            KeptDistinct::NAME => *rule = Arc::new(KeptDistinct::default()),
             WholeNotIn::NAME => *rule = Arc::new(WholeNotIn::default()),
             _ => {}
         }

@@ -212,3 +212,35 @@ async fn nulls_are_equal_only_where_they_are_said_to_be() {
         }
     }
 }
+
+/// What a join repeats is made distinct again, though a `GROUP BY` below had made it so.
+#[tokio::test]
+async fn distinct_above_a_join_with_groups() {
+    for reorder in [false, true] {
+        let mut lake = Lake::new().await;
+        lake.options.join_reorder = reorder;
+        table(&lake, "x", &[("k", &[1, 1, 2, 3])]).await;
+        table(&lake, "y", &[("k", &[1, 1, 2, 4]), ("j", &[0, 5, 0, 0])]).await;
+        let groups = "(SELECT k, count(*) AS v FROM y GROUP BY k) g";
+        for (sql, rows) in [
+            (
+                format!("SELECT DISTINCT g.k FROM x JOIN {groups} ON x.k = g.k ORDER BY 1"),
+                "1; 2",
+            ),
+            (
+                format!("SELECT count(*) FROM (SELECT DISTINCT g.k FROM x LEFT JOIN {groups} ON x.k = g.k) d"),
+                "3",
+            ),
+            (
+                "SELECT DISTINCT k FROM (SELECT k, j FROM y GROUP BY k, j) g ORDER BY 1".to_string(),
+                "1; 2; 4",
+            ),
+            (
+                "SELECT g.k FROM x JOIN (SELECT DISTINCT k FROM y) g ON x.k = g.k UNION SELECT 9 ORDER BY 1".to_string(),
+                "1; 2; 9",
+            ),
+        ] {
+            assert_eq!(lake.query(&sql).await.text, rows, "{reorder}: {sql}");
+        }
+    }
+}
