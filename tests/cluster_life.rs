@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::harness::{Cluster, Settings, eventually, generate_tpch};
+use crate::harness::{Cluster, Settings, eventually, generate_tpch, run_python};
 
 /// Runs for many seconds on any machine: every pair of lineitem's rows with a thousandth of them.
 const LONG: &str = "SELECT count(*) FROM tpch.lineitem a JOIN tpch.lineitem b \
@@ -88,6 +88,25 @@ async fn a_worker_lost_after_the_first_row_fails_the_query_in_seconds() {
     assert!(
         ended.contains("worker"),
         "an error that says why, not `{ended}`"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_worker_ends_a_query_whose_client_does_not_read() {
+    let cluster = Cluster::over(generate_tpch(), 3).await;
+    let mut args = vec![cluster.mysql_port().to_string()];
+    args.extend(
+        cluster
+            .workers
+            .iter()
+            .map(|worker| format!("{}={}", worker.address("worker"), worker.pid())),
+    );
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let printed = run_python("unread_loss.py", &args);
+    let (killed, error) = printed.split_once(' ').expect("an address and an error");
+    assert!(
+        error.contains(&format!("worker http://{killed}/ was lost")),
+        "an error that names {killed}, not `{error}`"
     );
 }
 

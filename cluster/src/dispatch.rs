@@ -6,12 +6,18 @@ use crate::membership::Membership;
 use crate::planner::{HeadStagePlanner, ScanStagePlanner};
 use crate::routing::{RoutingSettings, ScanRouting};
 use crate::snapshot::WorkerSnapshot;
+use crate::watch::WorkerWatch;
 use crate::worker_info::QueryLoad;
-use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::context::QueryPlanner;
-use datafusion_distributed::{DistributedConfig, DistributedExt, SessionStateBuilderExt};
+use datafusion::execution::{SessionStateBuilder, TaskContext};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion_distributed::{
+    DistributedConfig, DistributedExec, DistributedExt, SessionStateBuilderExt,
+    get_distributed_worker_resolver,
+};
 use datafusion_proto::physical_plan::PhysicalExtensionCodec;
 use std::sync::Arc;
+use std::time::Instant;
 use url::Url;
 
 /// How batches are packed between processes.
@@ -223,6 +229,26 @@ impl ClusterDispatch {
             self.channels.forget(url);
             self.membership.suspect(url, &lost.reason);
         }
+    }
+
+    /// Watches the workers that a plan was made for, from now on; `None` for a plan that runs where it was made.
+    pub fn watch(
+        &self,
+        query_id: &str,
+        plan: &Arc<dyn ExecutionPlan>,
+        task: &TaskContext,
+    ) -> Option<WorkerWatch> {
+        if !plan.is::<DistributedExec>() {
+            return None;
+        }
+        let workers = get_distributed_worker_resolver(task.session_config()).ok()?;
+        Some(WorkerWatch::new(
+            Arc::clone(&self.membership),
+            query_id.to_owned(),
+            self.settings.channels.connect_timeout,
+            &workers.get_urls().ok()?,
+            Instant::now(),
+        ))
     }
 
     /// How far the workers are with a query, as of their last heartbeats.

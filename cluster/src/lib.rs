@@ -21,6 +21,7 @@ mod membership;
 mod planner;
 pub mod routing;
 mod snapshot;
+mod watch;
 mod worker_info;
 
 pub use api::{HEARTBEAT_PATH, WORKERS_PATH, api_router};
@@ -34,6 +35,7 @@ pub use membership::{Membership, MembershipSettings};
 pub use planner::needs_cluster;
 pub use routing::RoutingSettings;
 pub use snapshot::WorkerSnapshot;
+pub use watch::WorkerWatch;
 pub use worker_info::{CacheUsage, QueryLoad, WorkerId, WorkerInfo, WorkerState};
 
 /// Version of this engine. Plans travel between processes of the same version only.

@@ -55,7 +55,17 @@ pub struct Membership {
 struct Member {
     info: WorkerInfo,
     heard: Instant,
+    /// As of its last heartbeat, also once it is lost.
     queries: Vec<QueryLoad>,
+}
+
+/// A worker's last word on one query.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LastReport {
+    pub(crate) heard: Instant,
+    /// Whether the worker is lost since.
+    pub(crate) lost: bool,
+    pub(crate) has_tasks: bool,
 }
 
 impl Membership {
@@ -188,7 +198,6 @@ impl Membership {
                 member.info.state = WorkerState::Lost;
                 member.info.note = Some(format!("no heartbeat for {} s", silent.as_secs()));
                 member.info.running_tasks = 0;
-                member.queries.clear();
             }
             silent <= patience + self.settings.forget_after
         });
@@ -201,7 +210,6 @@ impl Membership {
                 tracing::warn!(worker = %id, %url, reason, "worker could not be reached");
                 member.info.state = WorkerState::Lost;
                 member.info.note = Some(reason.to_string());
-                member.queries.clear();
             }
         }
     }
@@ -238,6 +246,7 @@ impl Membership {
         let members = self.members.read();
         members
             .values()
+            .filter(|member| member.info.state != WorkerState::Lost)
             .flat_map(|member| &member.queries)
             .filter(|load| load.query_id == query_id)
             .fold(None, |sum: Option<QueryLoad>, load| {
@@ -252,6 +261,27 @@ impl Membership {
                     memory_bytes: sum.memory_bytes + load.memory_bytes,
                 })
             })
+    }
+
+    /// The process that has an address.
+    pub(crate) fn process_at(&self, url: &Url) -> Option<WorkerId> {
+        let members = self.members.read();
+        members
+            .iter()
+            .find(|(_, member)| member.info.url == *url)
+            .map(|(id, _)| id.clone())
+    }
+
+    /// What a process last said of a query; `None` if it is not a member (any more).
+    pub(crate) fn last_report(&self, id: &WorkerId, query_id: &str) -> Option<LastReport> {
+        self.members.read().get(id).map(|member| LastReport {
+            heard: member.heard,
+            lost: member.info.state == WorkerState::Lost,
+            has_tasks: member
+                .queries
+                .iter()
+                .any(|load| load.query_id == query_id && load.tasks > 0),
+        })
     }
 
     /// Why no worker can be used, in words for the person who sent the query.

@@ -8,8 +8,8 @@
 //!                         if no row was delivered            the driver and its plan go
 //! ```
 //!
-//! The channel holds a few batches, so a client that reads slowly stops the plan. A driver that ends without
-//! saying how is an error: the rows so far are never taken for the whole answer.
+//! The channel holds a few batches, so a client that reads slowly stops the plan. An error overtakes the batches that
+//! wait. A driver that ends without saying how is an error: the rows so far are never taken for the whole answer.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,9 +22,11 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::batch_bytes::batch_bytes;
+use crate::dispatch::Dispatch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::finish::StatementGuard;
 use crate::planning::{Attempt, Planned, StatementContext};
@@ -43,13 +45,15 @@ struct Delivery {
 /// A batch and the attempt that made it.
 type Item = (u32, RecordBatch);
 
-/// Starts the first attempt and returns the stream of what it gives.
+/// Starts the first attempt and returns the stream of what it gives. `failed` is cancelled when it is to end with an
+/// error.
 pub(crate) fn deliver(
     context: StatementContext,
     planned: Planned,
     attempt: Attempt,
     schema: SchemaRef,
     guard: StatementGuard,
+    failed: CancellationToken,
 ) -> BoxStream<'static, Result<RecordBatch>> {
     let queue = usize::try_from(context.variables.number("result_queue_batches")).unwrap_or(4);
     let (batches, received) = mpsc::channel(queue.max(1));
@@ -61,13 +65,20 @@ pub(crate) fn deliver(
         batches,
         delivery: Arc::clone(&delivery),
     };
+    let fails = failed.clone();
     let task = tokio::spawn(async move {
-        let _ = done.send(driver.run(attempt).await);
+        let result = driver.run(attempt).await;
+        let has_failed = result.is_err();
+        let _ = done.send(result);
+        if has_failed {
+            fails.cancel();
+        }
     });
     let consumer = Consumer {
         guard,
         schema,
         received,
+        failed,
         result: Some(result),
         delivery,
         _driver: AbortOnDropHandle::new(task),
@@ -168,8 +179,35 @@ impl Driver {
         true
     }
 
-    /// Runs an attempt to its end; `rows` counts what it gave.
+    /// Runs an attempt to its end or until a worker is lost; `rows` counts what it gave.
     async fn pump(
+        &self,
+        attempt: &Attempt,
+        number: u32,
+        rows: &mut u64,
+    ) -> Result<(), DataFusionError> {
+        let watch = match &self.context.engine.parts().dispatch {
+            Dispatch::Cluster(cluster) => {
+                let id = self.context.running.id.to_string();
+                cluster.watch(&id, &attempt.plan, &attempt.task)
+            }
+            Dispatch::Local => None,
+        };
+        let lost = async {
+            match watch {
+                Some(watch) => watch.lost().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            result = self.pass_on(attempt, number, rows) => result,
+            error = lost => Err(error),
+        }
+    }
+
+    /// Hands the batches of an attempt to the client, at its pace.
+    async fn pass_on(
         &self,
         attempt: &Attempt,
         number: u32,
@@ -193,6 +231,7 @@ struct Consumer {
     guard: StatementGuard,
     schema: SchemaRef,
     received: mpsc::Receiver<Item>,
+    failed: CancellationToken,
     /// How the driver ended; `None` once the client was told.
     result: Option<oneshot::Receiver<Result<()>>>,
     delivery: Arc<Mutex<Delivery>>,
@@ -209,6 +248,7 @@ impl Consumer {
                 () = running.token.cancelled() => {
                     return self.fail(running.stop_error());
                 }
+                () = self.failed.cancelled() => return self.end().await,
                 received = self.received.recv() => received,
             };
             let Some((attempt, batch)) = received else {

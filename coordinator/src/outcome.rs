@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use futures::stream::BoxStream;
+use tokio_util::sync::CancellationToken;
 
 use crate::QueryId;
 use crate::error::{Error, Result};
@@ -38,6 +39,8 @@ pub struct ResultRows {
     pub schema: SchemaRef,
     pub stream: BoxStream<'static, Result<RecordBatch>>,
     pub refusal: Refusal,
+    /// Cancelled when the next item of the stream is an error: the rows that are left need not be sent first.
+    pub failed: CancellationToken,
 }
 
 /// Why a protocol sent an error instead of rows that it was given: a value that it has no form for, say. Told before the

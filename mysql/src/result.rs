@@ -13,6 +13,7 @@ use arrow::datatypes::SchemaRef;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use tarn_coordinator::{Error, ErrorKind, Refusal, ResultRows};
+use tokio_util::sync::CancellationToken;
 
 use crate::channel::Channel;
 use crate::error::ConnectionError;
@@ -78,6 +79,7 @@ pub(crate) struct PendingRows {
     batch: Option<RecordBatch>,
     next_row: usize,
     refusal: Refusal,
+    failed: CancellationToken,
 }
 
 impl PendingRows {
@@ -91,6 +93,7 @@ impl PendingRows {
             batch: None,
             next_row: 0,
             refusal: rows.refusal,
+            failed: rows.failed,
         };
         pending.advance(channel).await?;
         Ok(pending)
@@ -135,13 +138,28 @@ impl PendingRows {
                 left -= 1;
                 if channel.is_full() {
                     channel.flush().await?;
+                    if self.failed.is_cancelled() {
+                        break;
+                    }
                 }
             }
             drop(encoder);
+            // The rows that are left may take a slow client minutes; the error does not wait for them.
+            if self.failed.is_cancelled() {
+                return Err(self.why().await.into());
+            }
             if self.next_row == batch.num_rows() {
                 self.batch = None;
                 self.advance(channel).await?;
             }
+        }
+    }
+
+    /// The error that the rows end with.
+    async fn why(&mut self) -> Error {
+        match self.stream.next().await {
+            Some(Err(error)) => error,
+            _ => Error::new(ErrorKind::Internal, "the query failed without saying why"),
         }
     }
 

@@ -13,12 +13,14 @@
 //! The last three are made alike as early as SQL is planned, since DataFusion looks at the types of operators then
 //! ([`AlikeOperators`]); in lists, which it looks at later, by a rule ([`AlikeLists`]). Zeros of both signs are one
 //! ([`EqualZeros`], [`EqualFloats`]), and several lists of one value one list ([`SeveralLists`]).
+//! Literals that become times may be short ([`ShortTimes`]).
 
 mod alike;
 mod counted_rows;
 mod equal_floats;
 mod plan_expressions;
 mod several_lists;
+mod short_times;
 mod zeros;
 
 pub(crate) use alike::{AlikeLists, AlikeOperators};
@@ -26,6 +28,8 @@ pub(crate) use counted_rows::CountedRows;
 pub(crate) use equal_floats::EqualFloats;
 pub(crate) use plan_expressions::change_expressions;
 pub(crate) use several_lists::SeveralLists;
+pub(crate) use short_times::ShortTimes;
+pub use short_times::time_in_full;
 pub(crate) use zeros::EqualZeros;
 
 use datafusion::arrow::datatypes::DataType;

@@ -56,6 +56,7 @@ mod yielding_joins;
 mod query_tests;
 
 pub use buckets::{Distribution, JoinDistribution, join_distributions};
+pub use comparisons::time_in_full;
 pub use error::PlannerError;
 pub use estimate::{TableEstimate, estimate};
 pub use formats::write_default;

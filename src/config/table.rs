@@ -148,7 +148,7 @@ pub const SETTINGS: &[Setting] = &[
         "missed_heartbeats",
         Kind::Count { least: 1 },
         "4",
-        "A worker that misses so many reports in a row is taken for lost.",
+        "A worker that misses so many reports in a row is taken for lost: it gets no tasks. Queries that it runs fail, or are started anew, once it has missed two and accepts no connection.",
     ),
     setting(
         "coordinator",

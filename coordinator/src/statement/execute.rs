@@ -3,6 +3,7 @@
 use futures::stream;
 use futures::{FutureExt, StreamExt};
 use tarn_planner::statement::Statement;
+use tokio_util::sync::CancellationToken;
 
 use super::{analyze, call, catalog_ddl, ddl, explain, insert, kill, query, refs, set, show};
 use crate::batch_bytes::batch_bytes;
@@ -99,6 +100,7 @@ fn deliver(
         schema,
         stream: stream::iter(batches).boxed(),
         refusal: running.refusal.clone(),
+        failed: CancellationToken::new(),
     }))
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeBinaryArray, Float64Array, RecordBatch, RecordBatchOptions,
+    StringArray,
 };
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
@@ -14,7 +15,7 @@ use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::scalar::ScalarValue;
 use iceberg::spec::{NestedField, Schema as IcebergSchema};
 use tarn_catalog::{is_uuid, near_names};
-use tarn_planner::write_default;
+use tarn_planner::{time_in_full, write_default};
 use uuid::Uuid;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -236,15 +237,29 @@ fn rounded(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// As Arrow casts, but to whole numbers; text becomes a UUID, and bytes become bytes of a fixed length, which Arrow does
-/// not do.
+/// As Arrow casts, but to whole numbers; short texts become times, text a UUID, and bytes become bytes of a fixed length,
+/// which Arrow does not do.
 fn cast(array: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
     let DataType::FixedSizeBinary(length) = field.data_type() else {
         let rounded = match field.data_type().is_integer() {
             true => rounded(array)?,
             false => Arc::clone(array),
         };
-        return cast_with_options(&rounded, field.data_type(), &STRICT);
+        return match field.data_type() {
+            DataType::Timestamp(..) | DataType::Date32 if array.data_type().is_string() => {
+                cast_with_options(array, field.data_type(), &STRICT).or_else(|_| {
+                    let texts = cast_with_options(array, &DataType::Utf8, &STRICT)?;
+                    let texts = texts.as_string::<i32>().iter();
+                    let full: StringArray = texts
+                        .map(|text| {
+                            text.map(|text| time_in_full(text).unwrap_or_else(|| text.to_owned()))
+                        })
+                        .collect();
+                    cast_with_options(&full, field.data_type(), &STRICT)
+                })
+            }
+            to => cast_with_options(&rounded, to, &STRICT),
+        };
     };
     let sized = |values: Vec<Option<Vec<u8>>>| -> Result<ArrayRef, ArrowError> {
         let array =
@@ -281,7 +296,7 @@ fn makes_sense(from: &DataType, to: &DataType) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{Int32Array, Int64Array, StringArray};
+    use datafusion::arrow::array::{Int32Array, Int64Array};
     use datafusion::arrow::datatypes::TimeUnit;
 
     use super::*;

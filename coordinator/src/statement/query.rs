@@ -24,12 +24,15 @@ pub(super) async fn run(
     let (planned, attempt) = planned;
     let schema = result_schema(&planned.names, &attempt.plan.schema());
     let (query_id, refusal) = (context.running.id, context.running.refusal.clone());
-    let stream = deliver(context, planned, attempt, schema.clone(), guard);
+    let failed = context.running.token.child_token();
+    let told = failed.clone();
+    let stream = deliver(context, planned, attempt, schema.clone(), guard, told);
     Ok(StatementOutcome::Rows(ResultRows {
         query_id,
         schema,
         stream,
         refusal,
+        failed,
     }))
 }
 

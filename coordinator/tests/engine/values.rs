@@ -460,6 +460,41 @@ async fn dates_and_times_compare_from_year_1_to_9999() {
     }
 }
 
+/// MySQL reads all of these.
+#[tokio::test(flavor = "multi_thread")]
+async fn literals_of_times_may_be_short() {
+    let harness = Harness::start().await;
+    harness
+        .done("CREATE TABLE short_times (at TIMESTAMP, zoned TIMESTAMPTZ, day DATE)")
+        .await;
+    let done = harness
+        .done("INSERT INTO short_times VALUES ('2026-3-7 9:05', '2026-03-07 9', '2026-3-7')")
+        .await;
+    assert_eq!(done.affected_rows, 1);
+    assert_eq!(
+        one(&harness, "SELECT at, zoned, day FROM short_times").await,
+        "2026-03-07T09:05:00,2026-03-07T09:00:00Z,2026-03-07"
+    );
+    for condition in [
+        "at = '2026-03-07 09:05'",
+        "at BETWEEN '2026-03-07 9' AND '2026-03-07 9:6'",
+        "at IN ('2025-1-1', '2026-3-7 9:5:0')",
+        "zoned < '2026-03-07 9:01'",
+        "day = '2026-3-7'",
+        "day >= '2026-3-7' AND day < '2026-3-8'",
+        "TIMESTAMP '2026-03-07 09:05' = at",
+        "CAST('2026-3-7' AS DATE) = day",
+        "date_trunc('hour', at) = '2026-03-07 09:00'",
+    ] {
+        let sql = format!("SELECT count(*) FROM short_times WHERE {condition}");
+        assert_eq!(one(&harness, &sql).await, "1", "{condition}");
+    }
+    let error = harness
+        .error("SELECT count(*) FROM short_times WHERE at = '2026-03-07 x'")
+        .await;
+    assert_eq!(error.mysql_code(), 1292, "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_value_that_cannot_be_cast_is_not_the_files_fault() {
     let harness = Harness::start().await;
