@@ -19,6 +19,7 @@ mod lake_demo;
 mod locations;
 mod postgres;
 mod query_life;
+mod runtime_filters;
 mod statistics;
 mod tpch;
 mod trouble;

@@ -1,5 +1,6 @@
 use crate::heartbeat::{Heartbeat, HeartbeatReply};
 use crate::membership::Membership;
+use crate::runtime_filters::{self, RuntimeFilters};
 use crate::worker_info::WorkerInfo;
 use axum::extract::State;
 use axum::routing::{get, post};
@@ -12,11 +13,12 @@ pub const HEARTBEAT_PATH: &str = "/cluster/v1/heartbeat";
 pub const WORKERS_PATH: &str = "/cluster/v1/workers";
 
 /// The cluster's part of the coordinator's HTTP interface.
-pub fn api_router(membership: Arc<Membership>) -> Router {
+pub fn api_router(membership: Arc<Membership>, filters: Arc<RuntimeFilters>) -> Router {
     Router::new()
         .route(HEARTBEAT_PATH, post(heartbeat))
         .route(WORKERS_PATH, get(workers))
         .with_state(membership)
+        .merge(runtime_filters::router(filters))
 }
 
 async fn heartbeat(

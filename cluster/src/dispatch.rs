@@ -5,6 +5,7 @@ use crate::lost::LostWorker;
 use crate::membership::Membership;
 use crate::planner::{HeadStagePlanner, ScanStagePlanner};
 use crate::routing::{RoutingSettings, ScanRouting};
+use crate::runtime_filters::RuntimeFilters;
 use crate::snapshot::WorkerSnapshot;
 use crate::watch::WorkerWatch;
 use crate::worker_info::QueryLoad;
@@ -100,14 +101,17 @@ pub struct ClusterDispatch {
     membership: Arc<Membership>,
     channels: WorkerChannels,
     codec: Arc<dyn PhysicalExtensionCodec>,
+    filters: Arc<RuntimeFilters>,
 }
 
 impl ClusterDispatch {
-    /// Dispatch over the members; `codec` carries the scans (tarn_planner's `ScanCodec`).
+    /// Dispatch over the members; `codec` carries the scans (tarn_planner's `ScanCodec`), and `filters` is where their
+    /// tasks meet.
     pub fn new(
         settings: ClusterSettings,
         membership: Arc<Membership>,
         codec: Arc<dyn PhysicalExtensionCodec>,
+        filters: Arc<RuntimeFilters>,
     ) -> Self {
         let suspects = Arc::clone(&membership);
         let channels = WorkerChannels::new(settings.channels.clone())
@@ -117,12 +121,18 @@ impl ClusterDispatch {
             membership,
             channels,
             codec,
+            filters,
         }
     }
 
     /// The members.
     pub fn membership(&self) -> &Arc<Membership> {
         &self.membership
+    }
+
+    /// The runtime filters of the queries that run.
+    pub fn filters(&self) -> &Arc<RuntimeFilters> {
+        &self.filters
     }
 
     /// The settings in force.

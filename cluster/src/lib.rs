@@ -20,6 +20,7 @@ mod lost;
 mod membership;
 mod planner;
 pub mod routing;
+mod runtime_filters;
 mod snapshot;
 mod watch;
 mod worker_info;
@@ -34,6 +35,9 @@ pub use lost::{LostWorker, worker_lost};
 pub use membership::{Membership, MembershipSettings};
 pub use planner::needs_cluster;
 pub use routing::RoutingSettings;
+pub use runtime_filters::{
+    FilterPart, FilterWait, RUNTIME_FILTERS_PATH, RuntimeFilterGuard, RuntimeFilters,
+};
 pub use snapshot::WorkerSnapshot;
 pub use watch::WorkerWatch;
 pub use worker_info::{CacheUsage, QueryLoad, WorkerId, WorkerInfo, WorkerState};

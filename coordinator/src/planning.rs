@@ -9,14 +9,14 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as DfStatement;
 use tarn_audit::ScanReport;
 use tarn_catalog::TableName;
-use tarn_cluster::QueryContext;
+use tarn_cluster::{QueryContext, RuntimeFilterGuard};
 use tarn_planner::statement::{
     DatabaseName, ObjectPath, OutputNames, Query, SessionValue, SessionValues, VariableScope,
     configure_sql, names_row_lineage, rewrite_query,
 };
 use tarn_planner::{
-    JoinDistribution, QueryCatalogs, SessionOptions, TableNames, analyze, iceberg_scans,
-    join_distributions, optimize, session_builder, with_ordered_joins,
+    JoinDistribution, QueryCatalogs, RuntimeFilterOptions, SessionOptions, TableNames, analyze,
+    iceberg_scans, join_distributions, optimize, session_builder, with_ordered_joins,
 };
 use url::Url;
 
@@ -57,6 +57,8 @@ pub(crate) struct Planned {
 pub(crate) struct Attempt {
     pub plan: Arc<dyn ExecutionPlan>,
     pub task: Arc<TaskContext>,
+    /// Keeps what its joins know of their keys.
+    _filters: Option<Arc<RuntimeFilterGuard>>,
 }
 
 impl StatementContext {
@@ -270,6 +272,13 @@ impl StatementContext {
             bucket_joins: self.variables.is_on("bucket_joins"),
             query_id: self.running.id,
             query_memory_bytes: memory,
+            runtime_filters: self.variables.is_on("runtime_filters").then(|| {
+                RuntimeFilterOptions {
+                    wait_ms: u32::try_from(self.number("runtime_filter_wait_ms"))
+                        .unwrap_or(u32::MAX),
+                    min_rows: self.number("runtime_filter_min_rows"),
+                }
+            }),
             progress: Some(Arc::clone(&self.running.progress)),
             ..SessionOptions::default()
         };
@@ -325,7 +334,17 @@ impl StatementContext {
         let (plan, task) = self.engine.execution().compute(plan).await?;
         // A query that is killed is recorded with what was planned; one that ends, with what it did.
         *self.running.scans.lock() = planned_reports(&planned.catalogs, &plan);
-        Ok(Attempt { plan, task })
+        let filters = match &self.engine.parts().dispatch {
+            Dispatch::Cluster(cluster) => Some(Arc::new(
+                cluster.filters().open(&self.running.id.to_string()),
+            )),
+            Dispatch::Local => None,
+        };
+        Ok(Attempt {
+            plan,
+            task,
+            _filters: filters,
+        })
     }
 
     fn number(&self, name: &str) -> usize {

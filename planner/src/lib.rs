@@ -33,6 +33,7 @@ mod metadata_answers;
 mod metadata_tables;
 mod optimize;
 mod ordered_files;
+mod pass_through;
 mod plain_cross_joins;
 mod portable_joins;
 mod progress;
@@ -41,6 +42,7 @@ mod provider;
 mod prune;
 mod query_planner;
 mod repeatable;
+mod runtime_filters;
 mod same_name_filters;
 mod scan;
 mod session;
@@ -69,6 +71,9 @@ pub use proven_filters::ProvenFilters;
 pub use provider::{
     ColumnStats, DistinctSource, IcebergTable, NoVirtualSchemas, QueryCatalogs, TableNames,
     VirtualSchemas, time_in_zone,
+};
+pub use runtime_filters::{
+    FilterTransport, RuntimeFilterLink, RuntimeFilterOptions, merge_runtime_filters,
 };
 pub use scan::{
     ROW_LINEAGE_COLUMNS, ScanCodec, ScanRef, ScanStores, finish_scan_reports, iceberg_scans,

@@ -1,6 +1,6 @@
 //! Filters that are known at run time, kept only where they are proven to be about the right column.
 //!
-//! A hash join, a TopK or an aggregate hands the filter that it will know to the scans below. DataFusion 54 looks for its
+//! A hash join, a TopK, an aggregate or a [runtime filter](crate::runtime_filters) hands the filter that it will know to the scans below. DataFusion 54 looks for its
 //! columns by name in each operator on the way down (its issue 25244):
 //!
 //! ```text
@@ -34,6 +34,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::union::UnionExec;
 
 use crate::buckets::hash_join;
+use crate::runtime_filters::RuntimeFilterTarget;
 use crate::scan::retain_filters;
 
 /// Takes filters off the scans that are not theirs. It goes after DataFusion's pushdown of such filters.
@@ -79,6 +80,8 @@ impl Live {
             sort.dynamic_filter_expr()?
         } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
             aggregate.dynamic_filter_expr()?.clone()
+        } else if let Some(target) = node.downcast_ref::<RuntimeFilterTarget>() {
+            Arc::clone(target.pruning()) as _
         } else {
             return None;
         };

@@ -33,6 +33,7 @@ use crate::progress::QueryProgress;
 use crate::proven_filters::ProvenFilters;
 use crate::provider::QueryCatalogs;
 use crate::query_planner::IcebergQueryPlanner;
+use crate::runtime_filters::{RuntimeFilterOptions, RuntimeFilters};
 use crate::same_name_filters::SameNameFilters;
 use crate::single_row_subqueries::SingleRowSubqueries;
 use crate::size_estimates::ForgetSizeEstimates;
@@ -94,6 +95,8 @@ pub struct SessionOptions {
     pub join_reorder: bool,
     /// Shuffles are taken away where tables are in buckets of what they are joined or grouped by.
     pub bucket_joins: bool,
+    /// How joins are filtered at run time, on a cluster; `None`: not at all.
+    pub runtime_filters: Option<RuntimeFilterOptions>,
     /// The names of the workers that the query runs on, in the order of its tasks; none if it runs in this process.
     pub workers: Vec<String>,
     /// Where scans tell how far they are.
@@ -111,6 +114,7 @@ impl Default for SessionOptions {
             prefer_hash_join: true,
             join_reorder: true,
             bucket_joins: true,
+            runtime_filters: None,
             workers: Vec::new(),
             progress: None,
         }
@@ -179,7 +183,7 @@ pub fn session_builder(
             share_subplans: o.workers.is_empty(),
         }))
         .with_analyzer_rule(Arc::new(SingleRowSubqueries))
-        .with_physical_optimizer_rules(physical_rules(o.bucket_joins));
+        .with_physical_optimizer_rules(physical_rules(o));
     let functions = builder.scalar_functions().get_or_insert_default();
     // Later ones replace earlier ones of the same name, so MySQL's meaning wins.
     functions.extend(crate::functions::scalar_functions());
@@ -200,7 +204,7 @@ pub fn session_builder(
 type PhysicalRule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// DataFusion's rules, what answers without reading before them, and what makes plans run well after them.
-fn physical_rules(bucket_joins: bool) -> Vec<PhysicalRule> {
+fn physical_rules(o: &SessionOptions) -> Vec<PhysicalRule> {
     let mut rules = PhysicalOptimizer::new().rules;
     let careful: PhysicalRule = Arc::new(SameNameFilters::default());
     for rule in &mut rules {
@@ -214,14 +218,25 @@ fn physical_rules(bucket_joins: bool) -> Vec<PhysicalRule> {
     };
     after(PushdownSort::new().name(), Arc::new(OrderedFiles));
     after(JoinSelection::new().name(), Arc::new(ForgetSizeEstimates));
-    rules.insert(0, Arc::new(MetadataAnswers { bucket_joins }));
+    rules.insert(
+        0,
+        Arc::new(MetadataAnswers {
+            bucket_joins: o.bucket_joins,
+        }),
+    );
     rules.push(Arc::new(WindowConstants));
     rules.push(Arc::new(ProvenFilters));
     rules.push(Arc::new(PortableJoins));
     rules.push(Arc::new(YieldingJoins));
     rules.push(Arc::new(BucketJoins {
-        unasked: bucket_joins,
+        unasked: o.bucket_joins,
     }));
+    // One worker's joins have DataFusion's own filters, within their stage.
+    if let Some(options) = o.runtime_filters
+        && o.workers.len() > 1
+    {
+        rules.push(Arc::new(RuntimeFilters { options }));
+    }
     rules
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tarn_audit::FileSink;
 use tarn_cache::DataCache;
 use tarn_catalog::Catalogs;
-use tarn_cluster::{ClusterDispatch, Membership};
+use tarn_cluster::{ClusterDispatch, Membership, RuntimeFilters};
 use tarn_coordinator::{Dispatch, Engine, EngineParts};
-use tarn_planner::{ScanCodec, ScanStores};
+use tarn_planner::{ScanCodec, ScanStores, merge_runtime_filters};
 
 use super::ServiceError;
 use crate::config::Settings;
@@ -51,7 +51,9 @@ pub async fn start_engine(
         Placement::Cluster => {
             let membership = Arc::new(Membership::new(settings.membership()));
             let codec = Arc::new(ScanCodec::new(Arc::clone(&stores)));
-            let dispatch = ClusterDispatch::new(settings.cluster(), Arc::clone(&membership), codec);
+            let filters = RuntimeFilters::new(merge_runtime_filters);
+            let dispatch =
+                ClusterDispatch::new(settings.cluster(), Arc::clone(&membership), codec, filters);
             (Dispatch::Cluster(Arc::new(dispatch)), Some(membership))
         }
     };

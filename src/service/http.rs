@@ -9,7 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tarn_cluster::{Membership, WorkerState};
-use tarn_coordinator::Engine;
+use tarn_coordinator::{Dispatch, Engine};
 use tokio_util::sync::CancellationToken;
 
 #[derive(Clone)]
@@ -25,16 +25,23 @@ pub fn coordinator_router(
     membership: Option<Arc<Membership>>,
     stopping: CancellationToken,
 ) -> Router {
+    let cluster = match &engine.parts().dispatch {
+        Dispatch::Cluster(cluster) => Some(Arc::clone(cluster)),
+        Dispatch::Local => None,
+    };
     let own = Router::new()
         .route("/health", get(health))
         .route("/metrics", get(metrics))
         .with_state(Coordinator {
             engine,
-            membership: membership.clone(),
+            membership,
             stopping,
         });
-    match membership {
-        Some(membership) => own.merge(tarn_cluster::api_router(membership)),
+    match cluster {
+        Some(cluster) => own.merge(tarn_cluster::api_router(
+            Arc::clone(cluster.membership()),
+            Arc::clone(cluster.filters()),
+        )),
         None => own,
     }
 }

@@ -17,6 +17,7 @@
 
 mod control;
 mod error;
+mod filter_transport;
 mod http;
 mod janitor;
 mod panic_guard;

@@ -1,10 +1,11 @@
+use crate::filter_transport::FilterClient;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use tarn_cluster::QueryLoad;
-use tarn_planner::{QueryProgress, query_runtime};
+use tarn_planner::{QueryProgress, RuntimeFilterLink, query_runtime};
 use tokio::sync::Notify;
 
 /// The queries that have tasks on this worker.
@@ -15,6 +16,8 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(crate) struct Queries {
     shared: Arc<RuntimeEnv>,
+    /// The way to the coordinator; `None` for a worker that has none.
+    filters: Option<FilterClient>,
     /// What a query without a limit may hold: everything. It has a pool of its own all the same, to be counted by.
     memory_bytes: u64,
     entries: Mutex<HashMap<String, Weak<QueryEntry>>>,
@@ -27,6 +30,8 @@ pub(crate) struct QueryEntry {
     pub(crate) query_id: String,
     pub(crate) runtime: Arc<RuntimeEnv>,
     pub(crate) progress: Arc<QueryProgress>,
+    /// What the query's joins know of their keys.
+    pub(crate) filters: Option<Arc<RuntimeFilterLink>>,
     tasks: AtomicU64,
 }
 
@@ -61,9 +66,14 @@ impl TaskGuard {
 
 impl Queries {
     /// No query yet, over the process's runtime.
-    pub(crate) fn new(shared: Arc<RuntimeEnv>, memory_bytes: u64) -> Self {
+    pub(crate) fn new(
+        shared: Arc<RuntimeEnv>,
+        memory_bytes: u64,
+        filters: Option<FilterClient>,
+    ) -> Self {
         Self {
             shared,
+            filters,
             memory_bytes,
             entries: Mutex::default(),
             tasks: Arc::default(),
@@ -89,6 +99,10 @@ impl Queries {
                         Some(memory_bytes.unwrap_or(self.memory_bytes)),
                     ),
                     progress: Arc::default(),
+                    filters: self.filters.as_ref().map(|client| {
+                        let transport = Arc::new(client.of_query(query_id));
+                        Arc::new(RuntimeFilterLink::new(transport))
+                    }),
                     tasks: AtomicU64::new(0),
                 });
                 if !query_id.is_empty() {

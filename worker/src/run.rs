@@ -1,5 +1,6 @@
 use crate::control::Control;
 use crate::error::WorkerError;
+use crate::filter_transport::FilterClient;
 use crate::janitor::free_ended_tasks;
 use crate::queries::Queries;
 use crate::report::{Identity, Reporter};
@@ -84,7 +85,11 @@ pub async fn serve(
         _ => Some(DataCache::open(settings.cache.clone()).await?),
     };
     let stores = ScanStores::new(cache.clone(), settings.store.clone());
-    let queries = Arc::new(Queries::new(Arc::clone(&runtime), settings.memory_bytes));
+    let queries = Arc::new(Queries::new(
+        Arc::clone(&runtime),
+        settings.memory_bytes,
+        FilterClient::new(&settings.coordinator_url),
+    ));
     let cores = settings.effective_cores();
 
     let worker = Worker::from_session_builder(SessionFactory {

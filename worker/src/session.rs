@@ -49,6 +49,9 @@ impl WorkerSessionBuilder for SessionFactory {
             .clone();
         config.options_mut().extensions = distributed;
         config.set_extension(Arc::clone(&query.progress));
+        if let Some(filters) = &query.filters {
+            config.set_extension(Arc::clone(filters));
+        }
         config.set_extension(Arc::new(guard));
         // A worker asks other workers for rows on behalf of the same query: pass on what it was told.
         config.set_distributed_passthrough_headers(task.to_headers())?;

@@ -22,24 +22,19 @@ use std::task::{Context, Poll, Waker};
 
 use arrow::record_batch::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::config::ConfigOptions;
+use datafusion::common::internal_err;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Statistics, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::CardinalityEffect;
-use datafusion::physical_plan::filter_pushdown::{
-    ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
-};
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode, SortMergeJoinExec};
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
 };
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 
 use super::join::BucketJoinExec;
+use crate::pass_through::{filters_go_to_input, partitioned_as_input, sized_as_input};
 
 /// Tells the message of this node from those of others.
 const MAGIC: u64 = u64::from_le_bytes(*b"tarnshbd");
@@ -132,21 +127,9 @@ impl ExecutionPlan for SharedBuildExec {
         "SharedBuildExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.join.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.join]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
+    partitioned_as_input!(join);
+    sized_as_input!(join);
+    filters_go_to_input!();
 
     fn with_new_children(
         self: Arc<Self>,
@@ -168,32 +151,6 @@ impl ExecutionPlan for SharedBuildExec {
             read: false,
             unread: Arc::clone(&self.unread),
         }))
-    }
-
-    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
-        self.join.partition_statistics(partition)
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
-    }
-
-    fn gather_filters_for_pushdown(
-        &self,
-        _: FilterPushdownPhase,
-        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
-        _: &ConfigOptions,
-    ) -> Result<FilterDescription> {
-        FilterDescription::from_children(parent_filters, &self.children())
-    }
-
-    fn handle_child_pushdown_result(
-        &self,
-        _: FilterPushdownPhase,
-        child_pushdown_result: ChildPushdownResult,
-        _: &ConfigOptions,
-    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        Ok(FilterPushdownPropagation::if_all(child_pushdown_result))
     }
 }
 

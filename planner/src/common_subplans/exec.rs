@@ -3,16 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::{Statistics, internal_err};
+use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::execution_plan::CardinalityEffect;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::{StreamExt, TryStreamExt};
 
 use super::rows::SharedRows;
+use crate::pass_through::{partitioned_as_input, sized_as_input};
 
 /// Gives the rows of its input, or of its like at another place of the plan if that was asked before.
 ///
@@ -47,21 +47,8 @@ impl ExecutionPlan for SharedSubplanExec {
         "SharedSubplanExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
+    partitioned_as_input!(input);
+    sized_as_input!(input);
 
     fn with_new_children(
         self: Arc<Self>,
@@ -101,13 +88,5 @@ impl ExecutionPlan for SharedSubplanExec {
 
     fn metrics(&self) -> Option<MetricsSet> {
         Some(self.metrics.clone_inner())
-    }
-
-    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
-        self.input.partition_statistics(partition)
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
     }
 }

@@ -3,18 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::{Statistics, internal_err};
+use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::CardinalityEffect;
-use datafusion::physical_plan::filter_pushdown::{
-    ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
-};
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 
 use super::JoinHint;
+use crate::pass_through::{filters_go_to_input, partitioned_as_input, sized_as_input};
 
 /// Hands its input on.
 #[derive(Debug)]
@@ -48,21 +43,9 @@ impl ExecutionPlan for JoinHintExec {
         "JoinHintExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
+    partitioned_as_input!(input);
+    sized_as_input!(input);
+    filters_go_to_input!();
 
     fn with_new_children(
         self: Arc<Self>,
@@ -80,31 +63,5 @@ impl ExecutionPlan for JoinHintExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         self.input.execute(partition, context)
-    }
-
-    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
-        self.input.partition_statistics(partition)
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
-    }
-
-    fn gather_filters_for_pushdown(
-        &self,
-        _: FilterPushdownPhase,
-        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
-        _: &ConfigOptions,
-    ) -> Result<FilterDescription> {
-        FilterDescription::from_children(parent_filters, &self.children())
-    }
-
-    fn handle_child_pushdown_result(
-        &self,
-        _: FilterPushdownPhase,
-        child_pushdown_result: ChildPushdownResult,
-        _: &ConfigOptions,
-    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        Ok(FilterPushdownPropagation::if_all(child_pushdown_result))
     }
 }

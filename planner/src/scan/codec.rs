@@ -48,6 +48,7 @@ use crate::error::PlannerError;
 use crate::formats::FileFormat;
 use crate::metadata_answers::{decode_answer, encode_answer};
 use crate::progress::QueryProgress;
+use crate::runtime_filters::{decode_filter, encode_filter, is_filter};
 
 /// Carries [`IcebergTable`](crate::IcebergTable) scans between coordinator and workers.
 ///
@@ -165,6 +166,9 @@ impl PhysicalExtensionCodec for ScanCodec {
         if let Some(join) = node.downcast_ref::<BucketJoinExec>() {
             return encode_join(join, self, buf);
         }
+        if encode_filter(&node, self, buf)? {
+            return Ok(());
+        }
         if node.is::<SharedBuildExec>() {
             SharedBuildExec::encode(buf);
             return Ok(());
@@ -246,6 +250,9 @@ impl PhysicalExtensionCodec for ScanCodec {
         }
         if SharedBuildExec::is_in(buf) {
             return SharedBuildExec::over(inputs);
+        }
+        if is_filter(buf) {
+            return decode_filter(buf, inputs, ctx, self);
         }
         if is_join(buf) {
             return decode_join(buf, inputs, ctx, self);

@@ -10,9 +10,10 @@ use datafusion::common::{Statistics, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 
 use super::SizeEstimate;
+use crate::pass_through::partitioned_as_input;
 
 /// Hands its input on, with other statistics.
 #[derive(Debug)]
@@ -38,21 +39,7 @@ impl ExecutionPlan for SizeEstimateExec {
         "SizeEstimateExec"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
+    partitioned_as_input!(input);
 
     fn with_new_children(
         self: Arc<Self>,

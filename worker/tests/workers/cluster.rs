@@ -18,9 +18,9 @@ use tarn_cache::CacheSettings;
 use tarn_catalog::StoreSettings;
 use tarn_cluster::{
     ChannelSettings, ClusterDispatch, ClusterSettings, Heartbeat, Membership, MembershipSettings,
-    QueryContext, RoutingSettings, api_router,
+    QueryContext, RoutingSettings, RuntimeFilters, api_router,
 };
-use tarn_planner::{ScanCodec, ScanStores};
+use tarn_planner::{ScanCodec, ScanStores, merge_runtime_filters};
 use tarn_worker::{Listeners, WorkerSettings, serve};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -37,6 +37,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The HTTP side of a coordinator.
 pub struct Coordinator {
     pub membership: Arc<Membership>,
+    pub filters: Arc<RuntimeFilters>,
     pub address: SocketAddr,
     server: JoinHandle<()>,
 }
@@ -55,12 +56,14 @@ impl Coordinator {
         }));
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = api_router(Arc::clone(&membership));
+        let filters = RuntimeFilters::new(merge_runtime_filters);
+        let router = api_router(Arc::clone(&membership), Arc::clone(&filters));
         let server = tokio::spawn(async move {
             axum::serve(listener.tap_io(|_| ()), router).await.unwrap();
         });
         Self {
             membership,
+            filters,
             address,
             server,
         }
@@ -240,7 +243,12 @@ pub fn small_scans() -> ClusterSettings {
 pub fn dispatch(coordinator: &Coordinator, settings: ClusterSettings) -> ClusterDispatch {
     let stores = ScanStores::new(None, StoreSettings::default());
     let codec = Arc::new(ScanCodec::new(stores));
-    ClusterDispatch::new(settings, Arc::clone(&coordinator.membership), codec)
+    ClusterDispatch::new(
+        settings,
+        Arc::clone(&coordinator.membership),
+        codec,
+        Arc::clone(&coordinator.filters),
+    )
 }
 
 pub fn query(id: &str) -> QueryContext {

@@ -1,0 +1,225 @@
+//! The end of a runtime filter at which rows are dropped.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::filter_record_batch;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::internal_err;
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::{DynamicFilterPhysicalExpr, lit};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildFilterDescription, ChildPushdownResult, FilterDescription, FilterPushdownPhase,
+    FilterPushdownPropagation,
+};
+use datafusion::physical_plan::metrics::{
+    Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, Time,
+};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr};
+use futures::{StreamExt, TryStreamExt, stream};
+
+use super::FilterEnd;
+use super::link::{ExpectedFilter, RuntimeFilterLink};
+use super::source::evaluated;
+use super::summary::KeySummary;
+use crate::pass_through::{partitioned_as_input, sized_as_input};
+
+/// After so many rows it is known whether looking at each is worth it.
+const TRIED_ROWS: usize = 64 * 1024;
+
+/// Waits for the filter before it reads its input, and drops the rows that it excludes.
+#[derive(Debug)]
+pub(crate) struct RuntimeFilterTarget {
+    pub(super) end: FilterEnd,
+    /// The longest wait, in milliseconds.
+    pub(super) wait_ms: u32,
+    input: Arc<dyn ExecutionPlan>,
+    /// What the scans below prune by.
+    pruning: Arc<DynamicFilterPhysicalExpr>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl RuntimeFilterTarget {
+    pub(super) fn new(end: FilterEnd, wait_ms: u32, input: Arc<dyn ExecutionPlan>) -> Self {
+        let pruning = DynamicFilterPhysicalExpr::new(end.keys.clone(), lit(true));
+        Self {
+            end,
+            wait_ms,
+            input,
+            pruning: Arc::new(pruning),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+
+    /// The filter that it hands down.
+    pub(crate) fn pruning(&self) -> &Arc<DynamicFilterPhysicalExpr> {
+        &self.pruning
+    }
+}
+
+impl DisplayAs for RuntimeFilterTarget {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(
+            f,
+            "RuntimeFilterTarget: {} wait={}ms",
+            self.end, self.wait_ms
+        )
+    }
+}
+
+impl ExecutionPlan for RuntimeFilterTarget {
+    fn name(&self) -> &str {
+        "RuntimeFilterTarget"
+    }
+
+    partitioned_as_input!(input);
+    sized_as_input!(input);
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match <[Arc<dyn ExecutionPlan>; 1]>::try_from(children) {
+            // The scan below may have the filter already.
+            Ok([input]) => Ok(Arc::new(Self {
+                end: self.end.clone(),
+                wait_ms: self.wait_ms,
+                input,
+                pruning: Arc::clone(&self.pruning),
+                metrics: self.metrics.clone(),
+            })),
+            Err(children) => internal_err!("a target has one input, not {}", children.len()),
+        }
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let Some(link) = context
+            .session_config()
+            .get_extension::<RuntimeFilterLink>()
+        else {
+            return self.input.execute(partition, context);
+        };
+        let most = Duration::from_millis(self.wait_ms.into());
+        let waited = MetricBuilder::new(&self.metrics).subset_time("filter_wait_time", partition);
+        let mut dropping = Dropping {
+            expected: link.expect(self.end.id),
+            arrived: None,
+            end: self.end.clone(),
+            pruning: Arc::clone(&self.pruning),
+            schema: self.schema(),
+            tried: Some((0, 0)),
+            dropped: MetricBuilder::new(&self.metrics).counter("rows_dropped", partition),
+            time: MetricBuilder::new(&self.metrics).subset_time("elapsed_compute", partition),
+        };
+        let input = Arc::clone(&self.input);
+        let rows = stream::once(async move {
+            let timer = waited.timer();
+            dropping.expected.wait(most).await;
+            timer.done();
+            dropping.look();
+            let rows = input.execute(partition, context)?;
+            Ok::<_, datafusion::error::DataFusionError>(rows.map(move |batch| {
+                dropping.look();
+                dropping.drop_rows(batch?)
+            }))
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema(),
+            rows.try_flatten().boxed(),
+        )))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn gather_filters_for_pushdown(
+        &self,
+        phase: FilterPushdownPhase,
+        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
+        _: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        let mut child = ChildFilterDescription::from_child(&parent_filters, &self.input)?;
+        if phase == FilterPushdownPhase::Post {
+            let own = Arc::clone(&self.pruning) as Arc<dyn PhysicalExpr>;
+            child = child.with_self_filter(own);
+        }
+        Ok(FilterDescription::new().with_child(child))
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        _: FilterPushdownPhase,
+        child: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        Ok(FilterPushdownPropagation::if_all(child))
+    }
+}
+
+/// How one partition drops rows.
+struct Dropping {
+    expected: ExpectedFilter,
+    arrived: Option<Arc<KeySummary>>,
+    end: FilterEnd,
+    pruning: Arc<DynamicFilterPhysicalExpr>,
+    schema: datafusion::arrow::datatypes::SchemaRef,
+    /// Rows that were looked at, and those of them that stayed; `None` once it is known that it is worth it.
+    tried: Option<(usize, usize)>,
+    dropped: Count,
+    time: Time,
+}
+
+impl Dropping {
+    /// Takes the filter if it has come.
+    fn look(&mut self) {
+        if self.arrived.is_some() {
+            return;
+        }
+        let Some(summary) = self.expected.now() else {
+            return;
+        };
+        let pruned = summary
+            .predicate(&self.end.keys, &self.schema)
+            .and_then(|predicate| self.pruning.update(predicate));
+        if let Err(error) = pruned {
+            tracing::warn!(%error, "a runtime filter cannot prune files");
+        }
+        if !summary.tells_rows_apart() {
+            self.tried = Some((usize::MAX, usize::MAX));
+        }
+        self.arrived = Some(summary);
+    }
+
+    fn drop_rows(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        let Some(summary) = &self.arrived else {
+            return Ok(batch);
+        };
+        // More than nine of ten rows stayed: looking costs more than it saves.
+        if let Some((looked_at, stayed)) = self.tried
+            && looked_at >= TRIED_ROWS
+        {
+            if stayed / 9 >= looked_at / 10 {
+                return Ok(batch);
+            }
+            self.tried = None;
+        }
+        let _timer = self.time.timer();
+        let keys = evaluated(&self.end.keys, &batch)?;
+        let kept = filter_record_batch(&batch, &summary.may_hold(&keys)?)?;
+        if let Some((looked_at, stayed)) = &mut self.tried {
+            *looked_at += batch.num_rows();
+            *stayed += kept.num_rows();
+        }
+        self.dropped.add(batch.num_rows() - kept.num_rows());
+        Ok(kept)
+    }
+}

@@ -1,0 +1,173 @@
+//! Scans learn the keys of a shuffled join's other side from the workers that read it.
+
+use crate::harness::{Client, Cluster, Settings, eventually};
+
+/// `facts`: 100,000 rows in twenty files, each with 5,000 keys in a row; `dims`: the same keys, a thousand in each group.
+async fn start() -> Cluster {
+    let cluster = Cluster::start_with(3, Settings::default().with("TARN_QUERY_SPREAD", "1")).await;
+    let mut client = cluster.client().await;
+    client
+        .query("CREATE TABLE facts (k BIGINT, t STRING, v BIGINT)")
+        .await;
+    for file in 0..20 {
+        let (from, to) = (file * 5_000, (file + 1) * 5_000);
+        client
+            .query(&format!(
+                "INSERT INTO facts SELECT value, CONCAT('key', value), value * 2 FROM range({from}, {to})"
+            ))
+            .await;
+    }
+    client
+        .query("CREATE TABLE dims AS SELECT value AS k, CONCAT('key', value) AS t, value DIV 1000 AS g FROM range(0, 100000)")
+        .await;
+    cluster
+}
+
+async fn set(client: &mut Client, variables: &[(&str, &str)]) {
+    for (name, value) in variables {
+        client.query(&format!("SET {name} = {value}")).await;
+    }
+}
+
+/// The record of the last run of a statement.
+async fn record(cluster: &Cluster, sql: &str) -> serde_json::Value {
+    let mut found = None;
+    eventually("the query is recorded", async || {
+        found = cluster
+            .audit()
+            .into_iter()
+            .rev()
+            .find(|record| record["statement"] == sql);
+        found.is_some()
+    })
+    .await;
+    found.expect("found above")
+}
+
+fn rows_read(record: &serde_json::Value, table: &str) -> u64 {
+    let scans = record["scans"].as_array().expect("scans");
+    let scan = scans.iter().find(|scan| scan["table"] == table);
+    scan.and_then(|scan| scan["rowsRead"].as_u64())
+        .expect("rows that were read")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scan_reads_the_files_that_the_other_side_of_a_shuffled_join_asks_for() {
+    let cluster = start().await;
+    let mut client = cluster.client().await;
+    // Enough for any machine: the scan is to wait until the filter is there.
+    set(
+        &mut client,
+        &[
+            ("runtime_filter_min_rows", "1000"),
+            ("runtime_filter_wait_ms", "60000"),
+        ],
+    )
+    .await;
+    // Keys 42,000 to 42,999 are in one of the files; by Gauss their sum is 42,499,500. As texts they are also between the
+    // least and the greatest of the first file, key0 and key999.
+    for (on, at_most) in [
+        ("f.k = d.k", 5_000),
+        ("f.t = d.t", 10_000),
+        ("f.k = d.k AND f.t = d.t", 5_000),
+    ] {
+        let sql = format!(
+            "SELECT count(*), sum(f.k) FROM facts f JOIN [SHUFFLE] dims d ON {on} WHERE d.g = 42"
+        );
+        let plan = format!("{:?}", client.query(&format!("EXPLAIN {sql}")).await);
+        assert!(plan.contains("RuntimeFilterTarget"), "{plan}");
+        assert_eq!(client.query(&sql).await, [["1000", "42499500"]], "{on}");
+        let record = record(&cluster, &sql).await;
+        let read = rows_read(&record, "facts");
+        assert!(read <= at_most, "{on}: {read} of 100,000 rows were read");
+    }
+    // Without, the other side's filter is of no use to the scan.
+    set(&mut client, &[("runtime_filters", "OFF")]).await;
+    let sql = "SELECT count(*), sum(f.k) FROM facts f JOIN [SHUFFLE] dims d ON f.k = d.k WHERE d.g = 42 AND 1 = 1";
+    assert_eq!(client.query(sql).await, [["1000", "42499500"]]);
+    assert_eq!(rows_read(&record(&cluster, sql).await, "facts"), 100_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn joins_of_every_kind_answer_alike_whenever_the_filter_comes() {
+    let cluster = start().await;
+    let mut client = cluster.client().await;
+    client
+        .query("CREATE TABLE few AS SELECT * FROM (VALUES (7, 'a'), (70007, 'b'), (NULL, 'c'), (200000, 'd')) x(k, name)")
+        .await;
+    client
+        .query("INSERT INTO facts VALUES (NULL, NULL, 1)")
+        .await;
+    // `few` has two keys that are in `facts`, one that is not, and a NULL that equals none.
+    let answers = [
+        (
+            "SELECT count(*), sum(f.v) FROM facts f JOIN [SHUFFLE] few x ON f.k = x.k",
+            ["2", "140028"],
+        ),
+        (
+            "SELECT count(*), count(f.k) FROM few x LEFT JOIN [SHUFFLE] facts f ON f.k = x.k",
+            ["4", "2"],
+        ),
+        (
+            "SELECT count(*), count(x.k) FROM facts f LEFT JOIN [SHUFFLE] few x ON f.k = x.k",
+            ["100001", "2"],
+        ),
+        (
+            "SELECT count(*), count(x.name) FROM facts f FULL JOIN [SHUFFLE] few x ON f.k = x.k",
+            ["100003", "4"],
+        ),
+        (
+            "SELECT count(*), max(name) FROM few x WHERE EXISTS (SELECT 1 FROM facts f WHERE f.k = x.k)",
+            ["2", "b"],
+        ),
+        (
+            "SELECT count(*), max(name) FROM few x WHERE NOT EXISTS (SELECT 1 FROM facts f WHERE f.k = x.k)",
+            ["2", "d"],
+        ),
+        (
+            "SELECT count(*), sum(v) FROM facts f WHERE f.k IN (SELECT k FROM few)",
+            ["2", "140028"],
+        ),
+        (
+            "SELECT count(*), sum(v) FROM facts f WHERE NOT EXISTS (SELECT 1 FROM few x WHERE f.k = x.k)",
+            ["99999", "9999759973"],
+        ),
+        (
+            "SELECT count(*), min(v) FROM facts f WHERE f.k NOT IN (SELECT k FROM few)",
+            ["0", "NULL"],
+        ),
+        (
+            "SELECT count(*), max(f.v) FROM facts f JOIN [SHUFFLE] few x ON f.k <=> x.k",
+            ["3", "140014"],
+        ),
+        (
+            "SELECT count(*), max(f.v) FROM facts f JOIN [SHUFFLE] few x ON f.k = x.k AND f.v > 20",
+            ["1", "140014"],
+        ),
+        (
+            "SELECT count(*), max(f.v) FROM facts f JOIN [SHUFFLE] (SELECT k FROM few WHERE k > 300000) x ON f.k = x.k",
+            ["0", "NULL"],
+        ),
+        (
+            "SELECT count(*), max(f.k) FROM facts f JOIN [SHUFFLE] (SELECT k FROM dims ORDER BY k LIMIT 3) x ON f.k = x.k",
+            ["3", "2"],
+        ),
+        (
+            "SELECT count(*), sum(d.g) FROM few x JOIN [SHUFFLE] facts f ON f.k = x.k JOIN [SHUFFLE] dims d ON d.k = f.k",
+            ["2", "70"],
+        ),
+    ];
+    for wait in ["0", "5000"] {
+        set(
+            &mut client,
+            &[
+                ("runtime_filter_min_rows", "0"),
+                ("runtime_filter_wait_ms", wait),
+            ],
+        )
+        .await;
+        for (sql, answer) in answers {
+            assert_eq!(client.query(sql).await, [answer], "wait {wait}: {sql}");
+        }
+    }
+}
