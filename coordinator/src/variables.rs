@@ -201,7 +201,7 @@ pub const VARIABLES: &[Variable] = &[
         "runtime_filter_min_rows",
         integer(0, i64::MAX),
         "rows",
-        "Sides of shuffled joins that are estimated to have fewer rows are read without the keys of the other; 0: none are.",
+        "Sides of shuffled joins that are estimated to have fewer rows are read without the keys of the other; with 0 every join that may have a filter has one.",
     ),
     tarn(
         "runtime_filter_wait_ms",

@@ -73,7 +73,7 @@ impl Bloom {
 
     /// `None` for bytes that are no filter.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        if bytes.is_empty() || bytes.len() % BLOCK_BYTES != 0 {
+        if bytes.is_empty() || !bytes.len().is_multiple_of(BLOCK_BYTES) {
             return None;
         }
         let words = bytes
