@@ -20,6 +20,7 @@ mod locations;
 mod postgres;
 mod query_life;
 mod runtime_filters;
+mod skewed_joins;
 mod statistics;
 mod tpch;
 mod trouble;

@@ -279,6 +279,10 @@ impl StatementContext {
                     min_rows: self.number("runtime_filter_min_rows"),
                 }
             }),
+            skew_join_min_rows: self
+                .variables
+                .is_on("skew_joins")
+                .then(|| self.number("skew_join_min_rows")),
             progress: Some(Arc::clone(&self.running.progress)),
             ..SessionOptions::default()
         };

@@ -224,6 +224,18 @@ pub const VARIABLES: &[Variable] = &[
         "time_zone,autocommit,character_set_client,character_set_results,character_set_connection",
     ),
     mysql("session_track_transaction_info", TEXT, "OFF"),
+    tarn(
+        "skew_join_min_rows",
+        integer(0, i64::MAX),
+        "rows",
+        "Sides of shuffled joins that are estimated to have fewer rows are not looked at for heavy keys.",
+    ),
+    tarn(
+        "skew_joins",
+        SWITCH,
+        "",
+        "Rows of keys that hold many of a shuffled join's rows are spread over all partitions.",
+    ),
     mysql("sql_auto_is_null", SWITCH, "OFF"),
     mysql("sql_big_selects", SWITCH, "ON"),
     mysql(
@@ -324,6 +336,8 @@ impl Variables {
             ("bucket_joins", "OFF".to_owned()),
             ("join_reorder", "ON".to_owned()),
             ("runtime_filters", "ON".to_owned()),
+            ("skew_joins", "ON".to_owned()),
+            ("skew_join_min_rows", "1000000".to_owned()),
             ("runtime_filter_min_rows", "100000".to_owned()),
             ("runtime_filter_wait_ms", "1000".to_owned()),
             (

@@ -48,6 +48,7 @@ mod scan;
 mod session;
 mod single_row_subqueries;
 mod size_estimates;
+mod skewed_joins;
 mod statistics;
 mod whole_not_in;
 mod window_constants;

@@ -179,7 +179,7 @@ fn by_position(
 
 /// Which column of its child `child` an operator gives on as its column `column`; `None` if it is none of that child's, or the
 /// operator is not known to.
-fn origin(node: &Arc<dyn ExecutionPlan>, column: usize, child: usize) -> Option<usize> {
+pub(crate) fn origin(node: &Arc<dyn ExecutionPlan>, column: usize, child: usize) -> Option<usize> {
     if let Some(join) = hash_join(node) {
         join_origin(join, column, child)
     } else if let Some(filter) = node.downcast_ref::<FilterExec>() {

@@ -14,6 +14,7 @@ use crate::common_subplans::{SharedSubplanPlanner, share_subplans};
 use crate::hints::HintPlanner;
 use crate::join_order::with_ordered_joins;
 use crate::size_estimates::SizeEstimatePlanner;
+use crate::skewed_joins::{SkewOptions, with_spread_joins};
 
 /// DataFusion's planner, which knows hints, after what is decided by statistics or by the plan as a whole.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct IcebergQueryPlanner {
     pub order_joins: bool,
     /// Computes what occurs more than once in a plan once.
     pub share_subplans: bool,
+    /// Spreads the rows of heavy keys.
+    pub skew: Option<SkewOptions>,
 }
 
 #[async_trait]
@@ -38,12 +41,15 @@ impl QueryPlanner for IcebergQueryPlanner {
         if self.share_subplans {
             plan = share_subplans(plan)?;
         }
-        DefaultPhysicalPlanner::with_extension_planners(vec![
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![
             Arc::new(HintPlanner),
             Arc::new(SizeEstimatePlanner),
             Arc::new(SharedSubplanPlanner::default()),
-        ])
-        .create_physical_plan(&plan, state)
-        .await
+        ]);
+        let plan = planner.create_physical_plan(&plan, state).await?;
+        match self.skew {
+            Some(options) => with_spread_joins(plan, options, &state.task_ctx()).await,
+            None => Ok(plan),
+        }
     }
 }

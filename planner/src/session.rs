@@ -37,6 +37,7 @@ use crate::runtime_filters::{RuntimeFilterOptions, RuntimeFilters};
 use crate::same_name_filters::SameNameFilters;
 use crate::single_row_subqueries::SingleRowSubqueries;
 use crate::size_estimates::ForgetSizeEstimates;
+use crate::skewed_joins::SkewOptions;
 use crate::whole_not_in::WholeNotIn;
 use crate::window_constants::WindowConstants;
 use crate::window_groups::WindowGroups;
@@ -97,6 +98,8 @@ pub struct SessionOptions {
     pub bucket_joins: bool,
     /// How joins are filtered at run time, on a cluster; `None`: not at all.
     pub runtime_filters: Option<RuntimeFilterOptions>,
+    /// Rows of heavy keys are spread where a shuffled join probes with at least so many rows, by estimate; `None`: nowhere.
+    pub skew_join_min_rows: Option<usize>,
     /// The names of the workers that the query runs on, in the order of its tasks; none if it runs in this process.
     pub workers: Vec<String>,
     /// Where scans tell how far they are.
@@ -115,6 +118,7 @@ impl Default for SessionOptions {
             join_reorder: true,
             bucket_joins: true,
             runtime_filters: None,
+            skew_join_min_rows: None,
             workers: Vec::new(),
             progress: None,
         }
@@ -181,6 +185,10 @@ pub fn session_builder(
         .with_query_planner(Arc::new(IcebergQueryPlanner {
             order_joins: o.join_reorder,
             share_subplans: o.workers.is_empty(),
+            skew: o.skew_join_min_rows.map(|min_rows| SkewOptions {
+                min_rows,
+                partitions: o.target_partitions * o.workers.len().max(1),
+            }),
         }))
         .with_analyzer_rule(Arc::new(SingleRowSubqueries))
         .with_physical_optimizer_rules(physical_rules(o));

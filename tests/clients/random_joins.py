@@ -310,6 +310,7 @@ def run(options, engines):
     engines.tarn("SET bucket_joins = ON")
     # However small its sides are, a join may have a filter.
     engines.tarn("SET runtime_filter_min_rows = 0")
+    engines.tarn("SET skew_join_min_rows = 0")
     engines.tarn(f"CREATE DATABASE IF NOT EXISTS {SCHEMA}")
     engines.duck.execute(f"CREATE SCHEMA {SCHEMA}")
     kinds = Counter()
@@ -337,6 +338,7 @@ def run(options, engines):
             kinds["refused hints"] += plan == "refused"
             kinds.update(set(re.findall(r"distribution +(\w+)", plan)))
             kinds["with runtime filters"] += "RuntimeFilterTarget" in plan
+            kinds["with spread keys"] += "__salt" in plan
             kinds["by buckets"] += "BucketJoinExec" in plan or "buckets=" in plan
             if problem:
                 differences += 1

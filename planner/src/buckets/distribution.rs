@@ -19,6 +19,7 @@ use super::join::BucketJoinExec;
 use super::origin::why_not_by_buckets;
 use super::route::is_bucket_shuffle;
 use super::scan::{iceberg_scan, placed_buckets as scanned_buckets};
+use crate::skewed_joins::is_salt;
 
 /// How rows of both sides of a join come together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +109,8 @@ impl Walk {
     }
 
     fn join(&self, plan: &Plan, left: &Plan, right: &Plan, group: usize) -> JoinDistribution {
-        let on = keys(plan);
+        let mut on = keys(plan);
+        on.retain(|(key, _)| !is_salt(key));
         let (distribution, reason, moved_bytes) = match plan_kind(plan, left, right) {
             Distribution::Colocate => {
                 let buckets = placed_buckets(left).max(placed_buckets(right));
@@ -146,7 +148,10 @@ impl Walk {
                 (Distribution::Broadcast, reason, moved)
             }
             Distribution::Shuffle => {
-                let reason = why_not_by_buckets(&on, left, right);
+                let mut reason = why_not_by_buckets(&on, left, right);
+                if keys(plan).iter().any(|(key, _)| is_salt(key)) {
+                    reason.push_str("; rows of keys that many have are spread over all partitions");
+                }
                 let moved = self
                     .shuffled(left)
                     .zip(self.shuffled(right))

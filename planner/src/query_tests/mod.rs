@@ -20,6 +20,7 @@ mod plans;
 mod pruning;
 mod row_lineage;
 mod same_names;
+mod skewed_joins;
 mod statistics_files;
 mod top_rows;
 pub(crate) mod versions;

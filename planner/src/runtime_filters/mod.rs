@@ -25,6 +25,7 @@ pub use link::{FilterTransport, RuntimeFilterLink};
 pub(crate) use codec::{decode_filter, encode_filter, is_filter};
 pub use rule::RuntimeFilterOptions;
 pub(crate) use rule::RuntimeFilters;
+pub(crate) use summary::can_be_summed_up;
 pub(crate) use target::RuntimeFilterTarget;
 
 use std::fmt;

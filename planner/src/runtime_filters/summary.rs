@@ -54,7 +54,7 @@ enum Bounds {
 }
 
 /// Whether keys of a type can be summed up: equal ones have equal hashes, and they have an order.
-pub(super) fn can_be_summed_up(of: &DataType) -> bool {
+pub(crate) fn can_be_summed_up(of: &DataType) -> bool {
     of.is_integer()
         || matches!(
             of,

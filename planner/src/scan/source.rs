@@ -12,6 +12,7 @@ use datafusion::datasource::physical_plan::{
 };
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{
@@ -111,6 +112,27 @@ impl IcebergSource {
 
     pub(crate) fn table(&self) -> &Arc<ScanTable> {
         &self.table
+    }
+
+    pub(crate) fn stores(&self) -> &Arc<ScanStores> {
+        &self.stores
+    }
+
+    /// A source of the same table that filters nothing and counts for itself, and where in the table the given columns of this
+    /// scan are; `None` if one of them is none of the table's.
+    pub(crate) fn afresh(&self, columns: &[usize]) -> Option<(Self, Vec<usize>)> {
+        let given = self.parquet.projection()?;
+        let columns = columns
+            .iter()
+            .map(|column| {
+                let expr = &given.iter().nth(*column)?.expr;
+                Some(expr.downcast_ref::<Column>()?.index())
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let parquet = ParquetSource::new(self.parquet.table_schema().clone())
+            .with_table_parquet_options(self.parquet.table_parquet_options().clone());
+        let (table, stores) = (Arc::clone(&self.table), Arc::clone(&self.stores));
+        Some((Self::new(parquet, table, stores, None), columns))
     }
 
     pub(crate) fn order(&self) -> Option<&LexOrdering> {

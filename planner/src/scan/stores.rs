@@ -16,12 +16,16 @@ use url::Url;
 use super::footers::FooterCache;
 use crate::deletes::DeleteCache;
 use crate::error::{PlannerError, catalog_error};
+use crate::skewed_joins::SampleCache;
 
 /// Footers of Parquet files that a process keeps decoded, in bytes.
 const FOOTER_CACHE_BYTES: u64 = 256 << 20;
 
 /// Deletes that a process keeps loaded, in bytes.
 const DELETE_CACHE_BYTES: u64 = 256 << 20;
+
+/// Samples of files' keys that a process keeps.
+const SAMPLES: u64 = 100_000;
 
 /// Opens each store once, puts the data cache in front of remote ones, and keeps decoded footers and deletes.
 pub struct ScanStores {
@@ -30,6 +34,7 @@ pub struct ScanStores {
     opened: Mutex<HashMap<StorageDescriptor, Arc<dyn ObjectStore>>>,
     footers: Arc<FooterCache>,
     deletes: Arc<DeleteCache>,
+    samples: SampleCache,
 }
 
 impl ScanStores {
@@ -41,6 +46,7 @@ impl ScanStores {
             opened: Mutex::default(),
             footers: Arc::new(FooterCache::new(FOOTER_CACHE_BYTES)),
             deletes: Arc::new(DeleteCache::new(DELETE_CACHE_BYTES)),
+            samples: SampleCache::new(SAMPLES),
         })
     }
 
@@ -81,6 +87,11 @@ impl ScanStores {
             runtime.register_object_store(&parsed, store);
         }
         ObjectStoreUrl::parse(url)
+    }
+
+    /// What was seen of the keys in files.
+    pub(crate) fn samples(&self) -> &SampleCache {
+        &self.samples
     }
 
     pub(crate) fn footers(&self) -> &Arc<FooterCache> {
