@@ -1,4 +1,6 @@
-"""Joins by buckets on three workers, beside the same joins shuffled; and the colocated join on 1, 2, 3 and 5 workers.
+"""Joins by buckets on three workers, beside the same joins shuffled; the colocated join on 1, 2, 3 and 5 workers; a shuffled
+join that asks for 1 % of the keys, with and without its runtime filter; and one of a table in which one key has 80 % of the
+rows, with and without spreading them.
 
     benchmarks/run joins --scale 1
 
@@ -21,6 +23,13 @@ TABLES = {
     "events": ("l_orderkey AS user_id, l_partkey AS item, l_quantity AS amount, l_shipdate AS day", "lineitem"),
     "users": ("o_orderkey AS user_id, o_custkey AS city, o_orderstatus AS state", "orders"),
 }
+# Without buckets: the keys in a hundred waves, as they come in the other table; and a table with one heavy key.
+OTHERS = {
+    "waves": "SELECT o_orderkey AS user_id, o_orderkey * 100 DIV (SELECT max(o_orderkey) + 1 FROM tpch.orders) AS wave FROM tpch.orders",
+    "skewed_events": "SELECT CASE WHEN l_suppkey % 10 < 8 THEN 7 ELSE l_orderkey END AS user_id, l_quantity AS amount FROM tpch.lineitem",
+}
+FILTERED = "SELECT count(*) AS n, sum(amount) AS total FROM plain_events WHERE user_id IN (SELECT user_id FROM waves WHERE wave = 42)"
+SKEWED = "SELECT u.state, count(*) AS n, sum(e.amount) AS total FROM skewed_events e JOIN plain_users u ON e.user_id = u.user_id GROUP BY u.state ORDER BY u.state"
 JOIN = "SELECT u.state, count(*) AS n, sum(e.amount) AS total FROM {} e JOIN {} u ON e.user_id = u.user_id GROUP BY u.state ORDER BY u.state"
 
 
@@ -43,6 +52,14 @@ def main():
             found = measure(tarn, JOIN.format(*tables), args.runs)
             assert found["answer"] == shuffled["answer"], f"{name}: {found['answer']} is not {shuffled['answer']}"
             print_line(name, 3, found, shuffled)
+        for name, sql, variable in [("runtime filter", FILTERED, "runtime_filters"), ("spread keys", SKEWED, "skew_joins")]:
+            tarn.query(f"SET {variable} = OFF")
+            without = measure(tarn, sql, args.runs)
+            tarn.query(f"SET {variable} = ON")
+            found = measure(tarn, sql, args.runs)
+            assert found["answer"] == without["answer"], f"{name}: {found['answer']} is not {without['answer']}"
+            print_line(f"no {name}", 3, without)
+            print_line(name, 3, found, without)
     for workers in [1, 2, 3, 5]:
         with cluster.start(args.tarn, data, workers, args.threads) as tarn:
             by_buckets(tarn)
@@ -75,6 +92,9 @@ def make_tables(tarn, buckets):
         for table, partition in [(name, f" PARTITION BY (bucket({buckets}, user_id))"), (f"plain_{name}", "")]:
             if table not in there:
                 tarn.query(f"CREATE TABLE {table}{partition} AS SELECT {columns} FROM tpch.{source}")
+    for name, query in OTHERS.items():
+        if name not in there:
+            tarn.query(f"CREATE TABLE {name} AS {query}")
 
 
 def measure(tarn, sql, runs):
@@ -86,7 +106,8 @@ def measure(tarn, sql, runs):
         times.append(time.monotonic() - began)
     plan = tarn.query(f"EXPLAIN ANALYZE {sql}").column(0).to_pylist()
     distribution = next((line.split()[1].rstrip(":") for line in plan if line.startswith("  distribution")), "none")
-    return {"answer": answer, "seconds": statistics.median(times), "rows": network_rows(plan), "distribution": distribution}
+    read = max(int(rows) for rows in re.findall(r"\n  read +(\d+) rows", "\n".join(plan)))
+    return {"read": read, "answer": answer, "seconds": statistics.median(times), "rows": network_rows(plan), "distribution": distribution}
 
 
 def network_rows(plan):
@@ -101,8 +122,8 @@ def network_rows(plan):
 
 
 def print_line(name, workers, found, beside=None):
-    ratio = f"   {beside['seconds'] / found['seconds']:.2f}x as fast as shuffled" if beside else ""
-    print(f"{name:15} {workers} workers   {found['seconds'] * 1e3:8.1f} ms   {found['rows']:>10} rows over the network   {found['distribution']}{ratio}")
+    ratio = f"   {beside['seconds'] / found['seconds']:.2f}x as fast" if beside else ""
+    print(f"{name:15} {workers} workers   {found['seconds'] * 1e3:8.1f} ms   {found['rows']:>10} rows over the network   {found['read']:>9} rows of the larger table read   {found['distribution']}{ratio}")
 
 
 if __name__ == "__main__":

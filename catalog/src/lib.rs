@@ -59,7 +59,7 @@ pub use properties::{
     PROPERTIES, Property, PropertyGroup, is_storage_property, unknown_storage_property,
 };
 pub use refs::{RefChange, RefCreation, RefKind, RefOutcome, RefRetention};
-pub use registry::Catalogs;
+pub use registry::{Catalogs, check_properties};
 pub use secrets::{MASK, is_secret, shown_value};
 pub use settings::CatalogSettings;
 pub use storage::{

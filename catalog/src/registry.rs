@@ -19,7 +19,7 @@ use crate::registry_file::RegistryFile;
 use crate::secrets::Masked;
 use crate::settings::CatalogSettings;
 use crate::sql::{SqlConfig, SqlPlace, SqliteFile};
-use crate::storage::{Stores, overlaid};
+use crate::storage::{StoreSettings, Stores, overlaid};
 use crate::table_location::{TableLocation, pin_at};
 
 /// Names that SQL needs for something else.
@@ -236,14 +236,18 @@ impl Catalogs {
     }
 }
 
-/// A property that means nothing is most likely a slip of the pen.
-fn check_properties(catalog: &str, properties: &BTreeMap<String, String>) -> Result<()> {
+/// Whether a catalog can be opened with these properties, as far as they tell: nothing is contacted. A property that means
+/// nothing is most likely a slip of the pen.
+///
+/// # Errors
+/// [`CatalogError::InvalidCatalog`]: a property is unknown, missing, or has a bad value.
+pub fn check_properties(catalog: &str, properties: &BTreeMap<String, String>) -> Result<()> {
     match unknown_property(properties) {
         Some(reason) => Err(CatalogError::InvalidCatalog {
             catalog: catalog.to_string(),
             reason,
         }),
-        None => Ok(()),
+        None => catalog_kind::parse(catalog, properties, &StoreSettings::default()).map(|_| ()),
     }
 }
 

@@ -13,14 +13,14 @@
 //! The last three are made alike as early as SQL is planned, since DataFusion looks at the types of operators then
 //! ([`AlikeOperators`]); in lists, which it looks at later, by a rule ([`AlikeLists`]). Zeros of both signs are one
 //! ([`EqualZeros`], [`EqualFloats`]), and several lists of one value one list ([`SeveralLists`]).
-//! Literals that become times may be short ([`ShortTimes`]).
+//! Texts of times are MySQL's ([`TimeTexts`]).
 
 mod alike;
 mod counted_rows;
 mod equal_floats;
 mod plan_expressions;
 mod several_lists;
-mod short_times;
+mod time_texts;
 mod zeros;
 
 pub(crate) use alike::{AlikeLists, AlikeOperators};
@@ -28,8 +28,8 @@ pub(crate) use counted_rows::CountedRows;
 pub(crate) use equal_floats::EqualFloats;
 pub(crate) use plan_expressions::change_expressions;
 pub(crate) use several_lists::SeveralLists;
-pub(crate) use short_times::ShortTimes;
-pub use short_times::time_in_full;
+pub(crate) use time_texts::TimeTexts;
+pub use time_texts::time_in_full;
 pub(crate) use zeros::EqualZeros;
 
 use datafusion::arrow::datatypes::DataType;
@@ -92,6 +92,16 @@ impl FunctionRewrite for Comparisons {
                     negated: in_list.negated,
                 });
                 Ok(Transformed::new_transformed(expr, changed))
+            }
+            // A date or a time is like a pattern if its text is.
+            Expr::Like(mut like)
+                if like
+                    .expr
+                    .get_type(schema)
+                    .is_ok_and(|of| of == DataType::Date32 || is_timestamp(&of)) =>
+            {
+                *like.expr = cast(std::mem::take(&mut *like.expr), &DataType::Utf8);
+                Ok(Transformed::yes(Expr::Like(like)))
             }
             expr => Ok(Transformed::no(expr)),
         }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::buckets::{BucketJoins, BucketPlacement};
 use crate::comparisons::{
     AlikeLists, AlikeOperators, Comparisons, CountedRows, EqualFloats, EqualZeros, SeveralLists,
-    ShortTimes,
+    TimeTexts,
 };
 use crate::exact_arithmetic::{DecimalAverages, ExactArithmetic};
 use crate::extension_types::{ExtensionTexts, ExtensionTypes};
@@ -276,7 +276,7 @@ fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.insert(0, Arc::new(ExtensionTypes));
     rules.insert(0, Arc::new(AlikeLists));
     rules.push(Arc::new(ExtensionTexts));
-    rules.push(Arc::new(ShortTimes));
+    rules.push(Arc::new(TimeTexts));
     rules.push(Arc::new(DecimalAverages));
     rules.push(Arc::new(ExactArithmetic));
     rules.push(Arc::new(EqualZeros));

@@ -236,7 +236,7 @@ mod tests {
         let s = settings(
             "data_dir = \"/d\"\n[query]\nmemory = \"1GiB\"\nretries = 1\ncompression = \"zstd\"\n\
              [audit]\nkeep = 3\n[cache]\nmemory = 0\n[store]\nretries = 2\n[worker]\nmemory = \"5GiB\"\n\
-             [coordinator]\nheartbeat = \"500ms\"\n[catalog.c]\ntype = \"rest\"\n[[users]]\nname = \"ann\"\n",
+             [coordinator]\nheartbeat = \"500ms\"\n[catalog.c]\ntype = \"rest\"\nuri = \"http://c\"\n[[users]]\nname = \"ann\"\n",
         );
         let engine = s.engine().unwrap();
         assert_eq!(engine.query.memory_bytes, Some(1 << 30));

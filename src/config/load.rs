@@ -417,6 +417,7 @@ mod tests {
         let text = r#"
             [catalog.prod]
             type = "rest"
+            uri = "http://c"
             s3.region = "eu-west-1"
             "s3.path-style-access" = true
             "s3.secret-access-key" = "${KEY}-x"
@@ -452,6 +453,7 @@ mod tests {
                 ("s3.region", "eu-west-1"),
                 ("s3.secret-access-key", "k-x"),
                 ("type", "rest"),
+                ("uri", "http://c"),
             ]
         );
         assert_eq!(

@@ -259,6 +259,25 @@ mod tests {
     }
 
     #[test]
+    fn a_catalog_that_cannot_be_opened_is_refused_and_nothing_of_it_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("tarn.toml");
+        for (properties, named) in [
+            ("uri = \"http://c\"\ntokne = \"hunter2\"", "tokne"),
+            ("type = \"rest\"\ntoken = \"hunter2\"", "uri"),
+            ("type = \"rset\"\nuri = \"http://c\"", "rset"),
+        ] {
+            std::fs::write(&file, format!("\n[catalog.prod]\n{properties}\n")).unwrap();
+            let error = load(Some(&file), &Vec::new()).unwrap_err().to_string();
+            assert!(
+                error.contains(named) && error.contains("tarn.toml:2"),
+                "{error}"
+            );
+            assert!(!error.contains("hunter"), "{error}");
+        }
+    }
+
+    #[test]
     fn secrets_are_masked() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("tarn.toml");

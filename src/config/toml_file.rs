@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use tarn_catalog::{is_storage_property, unknown_storage_property};
+use tarn_catalog::{check_properties, is_storage_property, unknown_storage_property};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -173,6 +173,8 @@ impl Reader<'_> {
                     place: self.place(&name.span()),
                 };
                 self.properties(&full, "", properties, &mut entry.properties)?;
+                check_properties(&entry.name, &entry.properties)
+                    .map_err(|error| self.bad(&name.span(), &full, error.to_string()))?;
                 Ok(entry)
             })
             .collect()

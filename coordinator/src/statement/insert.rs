@@ -82,7 +82,10 @@ pub(super) async fn insert(
     let (target, planned, attempt) = stoppable(&context.running, async {
         let catalog = context.engine.catalogs().get(&name.catalog)?;
         // A table that is not there is told before the query is planned.
-        let pinned = catalog.table(&name.database, &name.table).await?;
+        let pinned = catalog
+            .table(&name.database, &name.table)
+            .await
+            .map_err(|error| as_version(&name).unwrap_or_else(|| error.into()))?;
         let planned = context.plan(&source).await?;
         let attempt = context.first_attempt(&planned).await?;
         Mapping::new(
@@ -100,6 +103,21 @@ pub(super) async fn insert(
     })
     .await?;
     write(context, &target, &planned, attempt).await
+}
+
+/// What is wrong with a target that is no table, but is written as a branch or a tag of one.
+fn as_version(name: &TableName) -> Option<Error> {
+    let versions = ["branch_", "tag_"];
+    let is_version = versions.iter().any(|it| name.table.starts_with(it));
+    is_version.then(|| {
+        Error::new(
+            ErrorKind::Unsupported,
+            format!(
+                "{}.{} cannot be written: INSERT adds rows to a table's main branch only",
+                name.database, name.table
+            ),
+        )
+    })
 }
 
 pub(super) async fn create_table_as(

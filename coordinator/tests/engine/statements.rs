@@ -95,6 +95,11 @@ async fn an_insert_that_fails_leaves_nothing() {
         assert_eq!(error.mysql_code(), code, "{sql}: {error}");
         assert!(error.message.contains(column), "{sql}: {error}");
     }
+    let error = harness
+        .error("INSERT INTO orders.branch_audit VALUES (3)")
+        .await;
+    assert_eq!(error.mysql_code(), 1235, "{error}");
+    assert!(error.message.contains("main branch"), "{error}");
     assert_eq!(harness.column("SELECT count(*) FROM orders").await, ["2"]);
 
     let error = harness.error("CREATE TABLE half AS SELECT id, 1 / (id - id) AS x, CAST(note AS INT) AS y FROM orders").await;

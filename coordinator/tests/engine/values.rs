@@ -460,6 +460,25 @@ async fn dates_and_times_compare_from_year_1_to_9999() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn conditions_and_texts_are_numbers_in_arithmetic() {
+    let harness = Harness::start().await;
+    for (sql, answer) in [
+        ("SELECT (2 > 1) + (3 > 2) + (1 > 2)", "2"),
+        ("SELECT 10 * (1 = 1)", "10"),
+        ("SELECT '5' + 1", "6.0"),
+        ("SELECT '1.5' * '4'", "6.0"),
+        (
+            "SELECT sum((x > 1) * 10) FROM (VALUES (1), (2), (3)) t(x)",
+            "20",
+        ),
+    ] {
+        assert_eq!(one(&harness, sql).await, answer, "{sql}");
+    }
+    let error = harness.error("SELECT 'abc' + 1").await;
+    assert_eq!(error.mysql_code(), 1292, "{error}");
+}
+
 /// MySQL reads all of these.
 #[tokio::test(flavor = "multi_thread")]
 async fn literals_of_times_may_be_short() {
@@ -488,6 +507,35 @@ async fn literals_of_times_may_be_short() {
     ] {
         let sql = format!("SELECT count(*) FROM short_times WHERE {condition}");
         assert_eq!(one(&harness, &sql).await, "1", "{condition}");
+    }
+    // Written, there is a blank between date and time.
+    for (sql, text) in [
+        (
+            "SELECT CAST(at AS CHAR) FROM short_times",
+            "2026-03-07 09:05:00",
+        ),
+        (
+            "SELECT CONCAT(at, '|', day) FROM short_times",
+            "2026-03-07 09:05:00|2026-03-07",
+        ),
+        (
+            "SELECT CAST(TIMESTAMP '2026-03-07 09:05:00.25' AS CHAR)",
+            "2026-03-07 09:05:00.250",
+        ),
+        (
+            "SELECT count(*) FROM short_times WHERE at LIKE '2026-03-07 09%'",
+            "1",
+        ),
+        (
+            "SELECT count(*) FROM short_times WHERE day LIKE '2026-03%'",
+            "1",
+        ),
+        (
+            "SELECT count(*) FROM short_times WHERE day NOT LIKE '2026-04%'",
+            "1",
+        ),
+    ] {
+        assert_eq!(one(&harness, sql).await, text, "{sql}");
     }
     let error = harness
         .error("SELECT count(*) FROM short_times WHERE at = '2026-03-07 x'")

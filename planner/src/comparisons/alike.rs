@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::plan_expressions::change_expressions;
 
-/// Plans `=`, `<>`, `<`, `<=`, `>`, `>=` and `<=>`.
+/// Plans `=`, `<>`, `<`, `<=`, `>`, `>=` and `<=>`, and arithmetic of what MySQL takes for numbers.
 #[derive(Debug)]
 pub(crate) struct AlikeOperators;
 
@@ -38,8 +38,32 @@ impl ExprPlanner for AlikeOperators {
             expr.right = alike(expr.right, &expr.left, schema)?;
             expr.left = alike(expr.left, &expr.right, schema)?;
         }
+        if matches!(
+            expr.op,
+            B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo | B::MyIntegerDivide
+        ) {
+            (expr.left, expr.right) = numbers(expr.left, expr.right, schema);
+        }
         Ok(PlannerResult::Original(expr))
     }
+}
+
+/// Both sides of arithmetic: conditions are 0 or 1 and texts are DOUBLEs, where both sides are such or numbers.
+fn numbers(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    let number = |of: &DataType| of.is_numeric() || of.is_string() || *of == DataType::Boolean;
+    let types = (left.get_type(schema), right.get_type(schema));
+    let (Ok(of_left), Ok(of_right)) = types else {
+        return (left, right);
+    };
+    if !number(&of_left) || !number(&of_right) {
+        return (left, right);
+    }
+    let made = |side: Expr, of: &DataType| match of {
+        DataType::Boolean => cast(side, DataType::Int64),
+        of if of.is_string() => cast(side, DataType::Float64),
+        _ => side,
+    };
+    (made(left, &of_left), made(right, &of_right))
 }
 
 /// Does the same for `BETWEEN` and `IN`, and gives one type to what becomes one value: the branches of CASE, the arguments of

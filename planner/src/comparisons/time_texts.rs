@@ -1,14 +1,16 @@
-//! Dates and times in texts, as short as MySQL lets them be: `'2026-3-7'`, `'2026-03-07 23:00'`, `'2026-03-07 9'`.
+//! Dates and times as texts, as MySQL reads and writes them.
 //!
-//! Arrow reads a date with ten characters and a time with its seconds. A literal that becomes a date or a time is
-//! therefore written in full.
+//! They may be short: `'2026-3-7'`, `'2026-03-07 23:00'`, `'2026-03-07 9'`. Arrow reads a date with ten characters and a time with
+//! its seconds, so a literal that becomes a date or a time is written in full. And a blank is between a date and its time, where
+//! Arrow writes a `T`.
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result};
+use datafusion::functions::string::expr_fn::replace;
 use datafusion::logical_expr::expr::{Cast, TryCast};
-use datafusion::logical_expr::{Expr, LogicalPlan, lit};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, lit};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::scalar::ScalarValue;
 
@@ -16,15 +18,36 @@ use super::plan_expressions::change_expressions;
 
 /// Goes over a plan whose types were made alike.
 #[derive(Debug)]
-pub(crate) struct ShortTimes;
+pub(crate) struct TimeTexts;
 
-impl AnalyzerRule for ShortTimes {
+impl AnalyzerRule for TimeTexts {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        change_expressions(plan, |expr, _| Ok(with_full_time(expr)))
+        change_expressions(plan, |expr, schema| match expr {
+            Expr::Cast(cast) if writes_time(&cast, schema) => {
+                Ok(Transformed::yes(with_blank(cast)))
+            }
+            expr => Ok(with_full_time(expr)),
+        })
     }
 
     fn name(&self) -> &str {
-        "short_times"
+        "time_texts"
+    }
+}
+
+fn writes_time(cast: &Cast, schema: &DFSchema) -> bool {
+    cast.field.data_type().is_string()
+        && matches!(cast.expr.get_type(schema), Ok(DataType::Timestamp(..)))
+}
+
+/// `YYYY-MM-DD HH:MM:SS`. There is no other T in what Arrow writes.
+fn with_blank(written: Cast) -> Expr {
+    let to = written.field.data_type().clone();
+    let written = Expr::Cast(Cast::new(written.expr, DataType::Utf8));
+    let blank = replace(written, lit("T"), lit(" "));
+    match to {
+        DataType::Utf8 => blank,
+        to => Expr::Cast(Cast::new(Box::new(blank), to)),
     }
 }
 
