@@ -333,7 +333,7 @@ impl Variables {
             ),
             ("target_partitions", query.target_partitions.to_string()),
             ("batch_rows", query.batch_rows.to_string()),
-            ("bucket_joins", "OFF".to_owned()),
+            ("bucket_joins", "ON".to_owned()),
             ("join_reorder", "ON".to_owned()),
             ("runtime_filters", "ON".to_owned()),
             ("skew_joins", "ON".to_owned()),

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use datafusion::config::Dialect;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::join_selection::JoinSelection;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_optimizer::pushdown_sort::PushdownSort;
 use datafusion::prelude::SessionConfig;
 use serde::{Deserialize, Serialize};
@@ -23,22 +22,19 @@ use crate::comparisons::{
 use crate::exact_arithmetic::{DecimalAverages, ExactArithmetic};
 use crate::extension_types::{ExtensionTexts, ExtensionTypes};
 use crate::hints::HintedRelations;
-use crate::kept_distinct::KeptDistinct;
 use crate::memory::query_runtime;
 use crate::metadata_answers::MetadataAnswers;
 use crate::ordered_files::OrderedFiles;
-use crate::plain_cross_joins::PlainCrossJoins;
 use crate::portable_joins::PortableJoins;
 use crate::progress::QueryProgress;
 use crate::proven_filters::ProvenFilters;
 use crate::provider::QueryCatalogs;
 use crate::query_planner::IcebergQueryPlanner;
+use crate::replaced_rules::{self, logical_rules};
 use crate::runtime_filters::{RuntimeFilterOptions, RuntimeFilters};
-use crate::same_name_filters::SameNameFilters;
 use crate::single_row_subqueries::SingleRowSubqueries;
 use crate::size_estimates::ForgetSizeEstimates;
 use crate::skewed_joins::SkewOptions;
-use crate::whole_not_in::WholeNotIn;
 use crate::window_constants::WindowConstants;
 use crate::window_groups::WindowGroups;
 use crate::yielding_joins::YieldingJoins;
@@ -202,7 +198,7 @@ pub fn session_builder(
     let mut analyzer = Analyzer::with_rules(analyzer_rules());
     analyzer.add_function_rewrite(Arc::new(Comparisons));
     *builder.analyzer() = Some(analyzer);
-    let mut builder = builder.with_optimizer_rules(optimizer_rules());
+    let mut builder = builder.with_optimizer_rules(logical_rules());
     let planners = builder.expr_planners().get_or_insert_default();
     planners.extend(crate::functions::expr_planners());
     planners.push(Arc::new(AlikeOperators));
@@ -213,13 +209,7 @@ type PhysicalRule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// DataFusion's rules, what answers without reading before them, and what makes plans run well after them.
 fn physical_rules(o: &SessionOptions) -> Vec<PhysicalRule> {
-    let mut rules = PhysicalOptimizer::new().rules;
-    let careful: PhysicalRule = Arc::new(SameNameFilters::default());
-    for rule in &mut rules {
-        if rule.name() == careful.name() {
-            *rule = Arc::clone(&careful);
-        }
-    }
+    let mut rules = replaced_rules::physical_rules();
     let mut after = |known: &str, rule: PhysicalRule| {
         let place = rules.iter().position(|rule| rule.name() == known);
         rules.insert(place.map_or(rules.len(), |place| place + 1), rule);
@@ -244,27 +234,6 @@ fn physical_rules(o: &SessionOptions) -> Vec<PhysicalRule> {
         && o.workers.len() > 1
     {
         rules.push(Arc::new(RuntimeFilters { options }));
-    }
-    rules
-}
-
-/// DataFusion's rules, but for those that move a struct's fields below other operators: they lose columns of joins, and
-/// take maps inside structs for structs.
-fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules = Optimizer::new().rules;
-    rules.retain(|rule| {
-        !matches!(
-            rule.name(),
-            "extract_leaf_expressions" | "push_down_leaf_projections"
-        )
-    });
-    for rule in &mut rules {
-        match rule.name() {
-            PlainCrossJoins::NAME => *rule = Arc::new(PlainCrossJoins::default()),
-            KeptDistinct::NAME => *rule = Arc::new(KeptDistinct::default()),
-            WholeNotIn::NAME => *rule = Arc::new(WholeNotIn::default()),
-            _ => {}
-        }
     }
     rules
 }

@@ -4,6 +4,7 @@ for each a list of its rows, values as Spark's text.
 usage: spark_reads.py DATA_DIR JARS
 """
 
+import decimal
 import json
 import sys
 
@@ -30,6 +31,8 @@ spark.sparkContext.setLogLevel("ERROR")
 def text(value):
     if isinstance(value, (bytes, bytearray)):
         return value.hex()
+    if isinstance(value, decimal.Decimal):
+        return f"{value:f}"
     return None if value is None else str(value)
 
 

@@ -479,6 +479,27 @@ async fn conditions_and_texts_are_numbers_in_arithmetic() {
     assert_eq!(error.mysql_code(), 1292, "{error}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn floats_beside_decimals_stay_floats_in_values() {
+    let harness = Harness::start().await;
+    for (sql, answer) in [
+        (
+            "SELECT x FROM (VALUES (CAST('-Infinity' AS FLOAT)), (1.5), (NULL), (2)) t(x) WHERE x < 2",
+            "-inf;1.5",
+        ),
+        (
+            "SELECT max(x) FROM (VALUES (1.25), (1e20), (3)) t(x)",
+            "1e20",
+        ),
+        (
+            "SELECT sum(x) FROM (VALUES (1.25), (2), (3.5)) t(x)",
+            "6.75",
+        ),
+    ] {
+        assert_eq!(one(&harness, sql).await, answer, "{sql}");
+    }
+}
+
 /// MySQL reads all of these.
 #[tokio::test(flavor = "multi_thread")]
 async fn literals_of_times_may_be_short() {

@@ -13,7 +13,7 @@
 //! | `x NOT IN (1) OR x NOT IN (2)` | `x IS NOT NULL OR NULL` |
 //! | `x IN (1, y, NULL) AND x IN (…)` | `(x IN (1) OR x = y OR NULL) AND x IN (…)` |
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
@@ -55,12 +55,12 @@ fn with_one_list(expr: Expr) -> Transformed<Expr> {
     }
     let mut operands = Vec::new();
     operands_of(&expr, op, &mut operands);
-    let values: Vec<&Expr> = operands
-        .iter()
-        .filter_map(|operand| Some(&*as_list(operand)?.0.expr))
-        .collect();
-    let several = |value: &Expr| values.iter().filter(|other| **other == value).count() > 1;
-    if !values.iter().any(|value| several(value)) {
+    let mut lists_of: HashMap<&Expr, usize> = HashMap::new();
+    for (list, _) in operands.iter().filter_map(|operand| as_list(operand)) {
+        *lists_of.entry(&*list.expr).or_default() += 1;
+    }
+    let several = |value: &Expr| lists_of.get(value).is_some_and(|lists| *lists > 1);
+    if !lists_of.values().any(|lists| *lists > 1) {
         return Transformed::no(expr);
     }
     let mut lists: Vec<List> = Vec::new();

@@ -51,6 +51,7 @@ mod rewrite_select;
 mod rewrite_session;
 mod rewrite_truth;
 mod rewrite_using;
+mod rewrite_values;
 mod rewrite_windows;
 mod select_names;
 mod session_values;

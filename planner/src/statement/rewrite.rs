@@ -29,6 +29,7 @@ use super::rewrite_names::{
 use super::rewrite_select::{rewrite_limit, rewrite_select};
 use super::rewrite_session::rewrite_session_value;
 use super::rewrite_using::using_columns;
+use super::rewrite_values::floats_of_columns;
 use super::{Query, SessionValues};
 
 /// Why a query that parses cannot be planned.
@@ -133,6 +134,9 @@ impl VisitorMut for Rewriter<'_> {
                     name_columns(&mut cte.query.body, &cte.alias.columns);
                 }
             }
+        }
+        if let SetExpr::Values(values) = query.body.as_mut() {
+            floats_of_columns(values);
         }
         flow(check_set_operations(&query.body).and_then(|()| rewrite_limit(query)))
     }

@@ -11,13 +11,13 @@ use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggreg
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 #[derive(Debug, Default)]
-pub(crate) struct KeptDistinct {
+pub(super) struct KeptDistinct {
     inner: ReplaceDistinctWithAggregate,
 }
 
 impl KeptDistinct {
     /// DataFusion's name for its rule.
-    pub(crate) const NAME: &str = "replace_distinct_aggregate";
+    pub(super) const NAME: &str = "replace_distinct_aggregate";
 }
 
 impl OptimizerRule for KeptDistinct {

@@ -10,13 +10,13 @@ use datafusion::optimizer::eliminate_cross_join::EliminateCrossJoin;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 #[derive(Debug, Default)]
-pub(crate) struct PlainCrossJoins {
+pub(super) struct PlainCrossJoins {
     inner: EliminateCrossJoin,
 }
 
 impl PlainCrossJoins {
     /// DataFusion's name for its rule.
-    pub(crate) const NAME: &str = "eliminate_cross_join";
+    pub(super) const NAME: &str = "eliminate_cross_join";
 }
 
 impl OptimizerRule for PlainCrossJoins {

@@ -23,7 +23,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 /// DataFusion's pushdown of the filters that are known when a query is planned. Of those that are known as it runs,
 /// [`ProvenFilters`](crate::ProvenFilters) takes care.
 #[derive(Debug)]
-pub(crate) struct SameNameFilters {
+pub(super) struct SameNameFilters {
     inner: FilterPushdown,
 }
 

@@ -14,13 +14,13 @@ use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 /// DataFusion's pushdown of filters, but for joins in which NULLs count.
 #[derive(Debug, Default)]
-pub(crate) struct WholeNotIn {
+pub(super) struct WholeNotIn {
     inner: PushDownFilter,
 }
 
 impl WholeNotIn {
     /// DataFusion's name for its rule.
-    pub(crate) const NAME: &str = "push_down_filter";
+    pub(super) const NAME: &str = "push_down_filter";
 }
 
 fn counts_nulls(plan: &LogicalPlan) -> bool {
