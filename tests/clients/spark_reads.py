@@ -32,7 +32,8 @@ def text(value):
     if isinstance(value, (bytes, bytearray)):
         return value.hex()
     if isinstance(value, decimal.Decimal):
-        return f"{value:f}"
+        # On their way to Python they may get zeros at the end.
+        return f"{value.normalize(decimal.Context(prec=60)):f}"
     return None if value is None else str(value)
 
 
