@@ -31,8 +31,11 @@ const ROWS: usize = 8192;
 const LEAST_ROWS: u64 = 1000;
 /// Keys that are spread: each costs copies.
 const MOST_KEYS: usize = 32;
-/// A key is heavy if it has this part of a partition's fair share of the rows.
-const FAIR_SHARE: f64 = 0.5;
+/// A key is heavy if it has so many times a partition's fair share of the rows. Below, spreading costs more than it saves:
+/// the join has one more key, and its rows one more column.
+const FAIR_SHARES: f64 = 1.5;
+/// With fewer partitions little is won.
+const LEAST_PARTITIONS: usize = 4;
 /// Keys with a smaller part of a file's rows are not remembered.
 const LEAST_SHARE: f64 = 0.005;
 
@@ -175,14 +178,14 @@ impl Counted {
 
 fn heavy(samples: &[Arc<FileSample>], options: SkewOptions) -> Option<HeavyKeys> {
     let rows: u64 = samples.iter().map(|sample| sample.rows).sum();
-    if rows < LEAST_ROWS.min(options.min_rows as u64) {
+    if options.partitions < LEAST_PARTITIONS || rows < LEAST_ROWS.min(options.min_rows as u64) {
         return None;
     }
     let mut counts: HashMap<&Vec<ScalarValue>, u64> = HashMap::new();
     for (key, count) in samples.iter().flat_map(|sample| &sample.frequent) {
         *counts.entry(key).or_default() += count;
     }
-    let least = (FAIR_SHARE / options.partitions as f64).max(LEAST_SHARE) * rows as f64;
+    let least = (FAIR_SHARES / options.partitions as f64).max(LEAST_SHARE) * rows as f64;
     let mut keys: Vec<(&Vec<ScalarValue>, u64)> = counts
         .into_iter()
         .filter(|(_, count)| *count as f64 >= least)
@@ -237,9 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn a_key_with_more_than_half_of_a_fair_share_is_heavy() {
+    fn a_key_with_more_than_its_share_is_heavy() {
         let samples = [sample(skewed()), sample(skewed())];
-        for partitions in [4, 64] {
+        for partitions in [8, 64] {
             assert_eq!(
                 heavy(&samples, over(partitions)),
                 Some(HeavyKeys {
@@ -248,19 +251,20 @@ mod tests {
                 })
             );
         }
-        // Half of a fair share is half of the rows.
-        assert_eq!(heavy(&samples, over(1)), None);
+        // One and a half fair shares of four are more than a third, and three partitions are too few.
+        assert_eq!(heavy(&samples, over(4)), None);
+        assert_eq!(heavy(&samples, over(3)), None);
     }
 
     #[test]
     fn shares_are_of_all_files_together() {
-        // All of one file in eight: an eighth of the rows, half of what each of four partitions should have.
+        // All of one file in eight: an eighth of the rows, one and a half fair shares of twelve partitions.
         let mut samples = vec![sample(vec![Some(1); 1000])];
         samples.extend(
             (0..7).map(|file| sample((0..1000).map(|n| Some(10_000 * (file + 1) + n)).collect())),
         );
-        assert_eq!(heavy(&samples, over(4)).unwrap().keys, [key(1)]);
-        assert_eq!(heavy(&samples, over(3)), None);
+        assert_eq!(heavy(&samples, over(12)).unwrap().keys, [key(1)]);
+        assert_eq!(heavy(&samples, over(11)), None);
     }
 
     #[test]
