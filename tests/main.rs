@@ -21,6 +21,7 @@ mod postgres;
 mod query_life;
 mod runtime_filters;
 mod skewed_joins;
+mod small_joins;
 mod statistics;
 mod tpch;
 mod trouble;

@@ -16,6 +16,7 @@ mod dispatch;
 mod error;
 mod headers;
 mod heartbeat;
+mod joined_tasks;
 mod lost;
 mod membership;
 mod planner;

@@ -1,4 +1,5 @@
 use crate::error::ClusterError;
+use crate::joined_tasks::shuffle_small_joins;
 use crate::routing::{file_scan, is_answer};
 use async_trait::async_trait;
 use datafusion::common::internal_err;
@@ -99,6 +100,7 @@ impl QueryPlanner for ScanStagePlanner {
                     .await?
             }
         };
+        let plan = shuffle_small_joins(plan, state.config().target_partitions())?;
         stage_bare_scans(with_rows_that_travel(plan, state).await?)
     }
 }
