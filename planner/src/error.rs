@@ -57,3 +57,14 @@ impl From<PlannerError> for DataFusionError {
 pub(crate) fn catalog_error(error: CatalogError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
+
+/// A message between coordinator and workers that cannot be written or read.
+pub(crate) fn codec_error(reason: impl ToString) -> DataFusionError {
+    PlannerError::Codec(reason.to_string()).into()
+}
+
+/// Whether a message starts with the number that tells its kind, as a `fixed64` field of tag 1.
+pub(crate) fn is_marked(message: &[u8], magic: u64) -> bool {
+    // The field's tag and type are in one byte, then come eight bytes.
+    message.get(1..9) == Some(magic.to_le_bytes().as_slice())
+}

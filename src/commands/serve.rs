@@ -33,26 +33,26 @@ pub async fn serve(
     let flight = bind(settings, "coordinator.flight_listen").await?;
     let http = bind(settings, "coordinator.http_listen").await?;
 
-    let handle = start_engine(settings, placement).await?;
+    let engine = start_engine(settings, placement).await?;
     say_who_may_enter(settings);
     announce(&[("mysql", &mysql), ("flight", &flight), ("http", &http)]);
 
     // Cancelled once the running queries have ended.
     let close = CancellationToken::new();
-    let router = coordinator_router(Arc::clone(&handle.engine), handle.membership, told.clone());
+    let router = coordinator_router(Arc::clone(&engine), told.clone());
     let mut servers: JoinSet<Result<(), ServiceError>> = JoinSet::new();
-    let (engine, token) = (Arc::clone(&handle.engine), close.clone());
+    let (shared, token) = (Arc::clone(&engine), close.clone());
     servers.spawn(async move {
-        let served = tarn_mysql::serve(mysql, engine, MysqlSettings::default(), token).await;
+        let served = tarn_mysql::serve(mysql, shared, MysqlSettings::default(), token).await;
         served.map_err(|e| ServiceError::Served {
             protocol: "MySQL",
             reason: e.to_string(),
         })
     });
     let flight_settings = settings.flight();
-    let (engine, token) = (Arc::clone(&handle.engine), close.clone());
+    let (shared, token) = (Arc::clone(&engine), close.clone());
     servers.spawn(async move {
-        let served = tarn_flight_sql::serve(flight, engine, flight_settings, token).await;
+        let served = tarn_flight_sql::serve(flight, shared, flight_settings, token).await;
         served.map_err(|e| ServiceError::Served {
             protocol: "Flight SQL",
             reason: e.to_string(),
@@ -75,14 +75,10 @@ pub async fn serve(
         Some(ended) = servers.join_next() => Some(ended),
     };
     if failed.is_none() {
-        handle.engine.stop_accepting();
-        drain(
-            &handle.engine,
-            settings.duration("coordinator.shutdown_timeout"),
-        )
-        .await;
+        engine.stop_accepting();
+        drain(&engine, settings.duration("coordinator.shutdown_timeout")).await;
     }
-    handle.engine.shutdown().await;
+    engine.shutdown().await;
     close.cancel();
     let closed = async { while servers.join_next().await.is_some() {} };
     if tokio::time::timeout(CLOSE_TIMEOUT, closed).await.is_err() {

@@ -68,11 +68,11 @@ async fn connect(settings: &Settings, args: &SqlArgs) -> Result<Arc<dyn Client>,
             Arc::new(FlightClient::connect(host, args.port, &args.user, password).await?)
         }
         None => {
-            let handle = start_engine(settings, Placement::Local)
+            let engine = start_engine(settings, Placement::Local)
                 .await
                 .map_err(|e| ClientError(e.to_string()))?;
             Arc::new(EmbeddedClient::open(
-                handle.engine,
+                engine,
                 settings.data_dir().display().to_string(),
             )?)
         }

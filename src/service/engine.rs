@@ -21,17 +21,11 @@ pub enum Placement {
     Cluster,
 }
 
-/// An engine and, for a cluster, its members.
-pub struct EngineHandle {
-    pub engine: Arc<Engine>,
-    pub membership: Option<Arc<Membership>>,
-}
-
 /// Opens catalogs, cache, spill directory and audit, and starts the engine over them.
 pub async fn start_engine(
     settings: &Settings,
     placement: Placement,
-) -> Result<EngineHandle, ServiceError> {
+) -> Result<Arc<Engine>, ServiceError> {
     let engine_settings = settings.engine()?;
     let catalogs = Catalogs::open(settings.catalogs()).await?;
     // A coordinator of workers reads no data itself.
@@ -46,15 +40,14 @@ pub async fn start_engine(
         settings.bytes("worker.spill_bytes"),
     )?;
     let audit = FileSink::open(settings.audit()).map_err(ServiceError::Audit)?;
-    let (dispatch, membership) = match placement {
-        Placement::Local => (Dispatch::Local, None),
+    let dispatch = match placement {
+        Placement::Local => Dispatch::Local,
         Placement::Cluster => {
             let membership = Arc::new(Membership::new(settings.membership()));
             let codec = Arc::new(ScanCodec::new(Arc::clone(&stores)));
             let filters = RuntimeFilters::new(merge_runtime_filters);
-            let dispatch =
-                ClusterDispatch::new(settings.cluster(), Arc::clone(&membership), codec, filters);
-            (Dispatch::Cluster(Arc::new(dispatch)), Some(membership))
+            let dispatch = ClusterDispatch::new(settings.cluster(), membership, codec, filters);
+            Dispatch::Cluster(Arc::new(dispatch))
         }
     };
     let parts = EngineParts {
@@ -64,8 +57,7 @@ pub async fn start_engine(
         dispatch,
         audit: Arc::new(audit),
     };
-    let engine = Engine::start(engine_settings, parts)
+    Engine::start(engine_settings, parts)
         .await
-        .map_err(|e| ServiceError::Engine(e.message))?;
-    Ok(EngineHandle { engine, membership })
+        .map_err(|e| ServiceError::Engine(e.message))
 }

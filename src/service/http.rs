@@ -8,41 +8,35 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use tarn_cluster::{Membership, WorkerState};
+use tarn_cluster::{ClusterDispatch, WorkerState};
 use tarn_coordinator::{Dispatch, Engine};
 use tokio_util::sync::CancellationToken;
 
 #[derive(Clone)]
 struct Coordinator {
     engine: Arc<Engine>,
-    membership: Option<Arc<Membership>>,
     stopping: CancellationToken,
 }
 
-/// The routes; without a membership (everything in one process) there is no cluster API.
-pub fn coordinator_router(
-    engine: Arc<Engine>,
-    membership: Option<Arc<Membership>>,
-    stopping: CancellationToken,
-) -> Router {
-    let cluster = match &engine.parts().dispatch {
-        Dispatch::Cluster(cluster) => Some(Arc::clone(cluster)),
-        Dispatch::Local => None,
-    };
+/// The routes; with everything in one process there is no cluster API.
+pub fn coordinator_router(engine: Arc<Engine>, stopping: CancellationToken) -> Router {
+    let cluster_api = cluster(&engine).map(|cluster| {
+        tarn_cluster::api_router(
+            Arc::clone(cluster.membership()),
+            Arc::clone(cluster.filters()),
+        )
+    });
     let own = Router::new()
         .route("/health", get(health))
         .route("/metrics", get(metrics))
-        .with_state(Coordinator {
-            engine,
-            membership,
-            stopping,
-        });
-    match cluster {
-        Some(cluster) => own.merge(tarn_cluster::api_router(
-            Arc::clone(cluster.membership()),
-            Arc::clone(cluster.filters()),
-        )),
-        None => own,
+        .with_state(Coordinator { engine, stopping });
+    own.merge(cluster_api.unwrap_or_default())
+}
+
+fn cluster(engine: &Engine) -> Option<&ClusterDispatch> {
+    match &engine.parts().dispatch {
+        Dispatch::Cluster(cluster) => Some(cluster),
+        Dispatch::Local => None,
     }
 }
 
@@ -82,8 +76,9 @@ async fn metrics(State(coordinator): State<Coordinator>) -> Response {
         "Statements begun since the start.",
         processes.started_count(),
     );
-    if let Some(membership) = &coordinator.membership {
-        let active = membership
+    if let Some(cluster) = cluster(&coordinator.engine) {
+        let active = cluster
+            .membership()
             .list()
             .iter()
             .filter(|w| w.state == WorkerState::Active)

@@ -25,8 +25,14 @@ pub(super) async fn run(
     let schema = result_schema(&planned.names, &attempt.plan.schema());
     let (query_id, refusal) = (context.running.id, context.running.refusal.clone());
     let failed = context.running.token.child_token();
-    let told = failed.clone();
-    let stream = deliver(context, planned, attempt, schema.clone(), guard, told);
+    let stream = deliver(
+        context,
+        planned,
+        attempt,
+        schema.clone(),
+        guard,
+        failed.clone(),
+    );
     Ok(StatementOutcome::Rows(ResultRows {
         query_id,
         schema,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
@@ -12,7 +12,7 @@ use datafusion_proto::protobuf::PhysicalPlanNode;
 use prost::Message;
 
 use super::join::BucketJoinExec;
-use crate::error::PlannerError;
+use crate::error::{codec_error, is_marked};
 
 /// Tells our messages from those of others.
 const MAGIC: u64 = u64::from_le_bytes(*b"tarnjoin");
@@ -28,14 +28,9 @@ struct JoinMessage {
     fetch: Option<u64>,
 }
 
-fn codec_error(reason: impl ToString) -> DataFusionError {
-    PlannerError::Codec(reason.to_string()).into()
-}
-
 /// Whether a message is of a join.
 pub(crate) fn is_join(message: &[u8]) -> bool {
-    // The first field: its tag and type in one byte, then eight bytes.
-    message.get(1..9) == Some(MAGIC.to_le_bytes().as_slice())
+    is_marked(message, MAGIC)
 }
 
 /// Writes the join, without its sides.

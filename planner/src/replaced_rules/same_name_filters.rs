@@ -18,7 +18,9 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_plan::joins::HashJoinExec;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
+
+use crate::pass_through::partitioned_as_input;
 
 /// DataFusion's pushdown of the filters that are known when a query is planned. Of those that are known as it runs,
 /// [`ProvenFilters`](crate::ProvenFilters) takes care.
@@ -99,13 +101,7 @@ impl ExecutionPlan for FilterStop {
         "FilterStop"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
+    partitioned_as_input!(input);
 
     fn with_new_children(
         self: Arc<Self>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_plan::ExecutionPlan;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::FilterEnd;
 use super::source::RuntimeFilterSource;
 use super::target::RuntimeFilterTarget;
-use crate::error::PlannerError;
+use crate::error::{codec_error, is_marked};
 
 /// Tells our messages from those of others.
 const MAGIC: u64 = u64::from_le_bytes(*b"tarnrtfl");
@@ -39,14 +39,9 @@ struct EndMessage {
     wait_ms: Option<u32>,
 }
 
-fn codec_error(reason: impl ToString) -> DataFusionError {
-    PlannerError::Codec(reason.to_string()).into()
-}
-
 /// Whether a message is of one end of a filter.
 pub(crate) fn is_filter(message: &[u8]) -> bool {
-    // The first field: its tag and type in one byte, then eight bytes.
-    message.get(1..9) == Some(MAGIC.to_le_bytes().as_slice())
+    is_marked(message, MAGIC)
 }
 
 /// Writes a node without its input; `false` for one of another kind.

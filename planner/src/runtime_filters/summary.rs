@@ -8,7 +8,7 @@ use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::filter;
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::hash_utils::create_hashes;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::functions_aggregate::min_max::{MaxAccumulator, MinAccumulator};
 use datafusion::logical_expr::{Accumulator, Operator};
 use datafusion::physical_expr::PhysicalExprRef;
@@ -19,7 +19,7 @@ use datafusion::scalar::ScalarValue;
 use prost::Message;
 
 use super::bloom::Bloom;
-use crate::error::PlannerError;
+use crate::error::codec_error;
 
 /// So many different values are kept one by one: what files and row groups are looked through for.
 const LISTED_VALUES: usize = 512;
@@ -71,10 +71,6 @@ pub(crate) fn can_be_summed_up(of: &DataType) -> bool {
                 | DataType::LargeBinary
                 | DataType::FixedSizeBinary(_)
         )
-}
-
-fn codec_error(reason: impl ToString) -> DataFusionError {
-    PlannerError::Codec(reason.to_string()).into()
 }
 
 impl KeySummary {

@@ -44,7 +44,7 @@ use crate::buckets::{
     encode_join, is_join,
 };
 use crate::deletes::FileDeletes;
-use crate::error::PlannerError;
+use crate::error::codec_error;
 use crate::formats::FileFormat;
 use crate::metadata_answers::{decode_answer, encode_answer};
 use crate::progress::QueryProgress;
@@ -152,10 +152,6 @@ struct ConstantsMessage {
     names: Vec<String>,
     #[prost(message, repeated, tag = "2")]
     values: Vec<datafusion_proto::protobuf::ScalarValue>,
-}
-
-pub(super) fn codec_error(reason: impl ToString) -> DataFusionError {
-    PlannerError::Codec(reason.to_string()).into()
 }
 
 impl PhysicalExtensionCodec for ScanCodec {

@@ -8,9 +8,9 @@ use iceberg::spec::{DataFileFormat, Schema as IcebergSchema};
 use prost::Message;
 use tarn_catalog::location_to_path;
 
-use super::codec::codec_error;
 use super::scan_table::ScanTable;
 use crate::deletes::{DeleteFile, DeleteKind, FileDeletes, KeyColumns};
+use crate::error::codec_error;
 
 /// All delete files of a message.
 #[derive(Clone, PartialEq, Message)]

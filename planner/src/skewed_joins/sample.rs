@@ -39,7 +39,7 @@ const LEAST_PARTITIONS: usize = 4;
 /// Keys with a smaller part of a file's rows are not remembered.
 const LEAST_SHARE: f64 = 0.005;
 
-/// The keys, and the part of the rows that they have.
+/// The keys that are spread.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct HeavyKeys {
     pub keys: Vec<Vec<ScalarValue>>,
