@@ -244,3 +244,25 @@ async fn distinct_above_a_join_with_groups() {
         }
     }
 }
+
+/// A semi join that builds on the subquery has the columns of its right side: `a.k`, `g`, `b.k`, `c.k`. A projection to the first
+/// two and the last was split as if `a.k` came from the left.
+#[tokio::test]
+async fn a_semi_join_whose_columns_are_called_like_those_of_the_other_side() {
+    let many: Vec<i64> = (1..=1000).collect();
+    let tens: Vec<i64> = many.iter().map(|k| k * 10).collect();
+    let lake = Lake::new().await;
+    table(&lake, "a", &[("k", &many), ("g", &tens)]).await;
+    table(&lake, "b", &[("k", &many)]).await;
+    table(&lake, "c", &[("k", &[1, 2, 3])]).await;
+    table(&lake, "few", &[("k", &[2, 3])]).await;
+    for (kind, row) in [("", "2,5,50,5"), ("NOT", "998,500495,5004950,1")] {
+        let sql = format!(
+            "SELECT count(*), sum(a.k), sum(a.g), sum(c.k) FROM a FULL JOIN b ON a.k = b.k FULL JOIN c ON a.k = c.k \
+             WHERE {kind} EXISTS (SELECT k FROM few WHERE few.k = b.k)"
+        );
+        let plan = lake.explain(&sql).await;
+        assert!(plan.contains("join_type=Right"), "{plan}");
+        assert_eq!(lake.query(&sql).await.text, row, "{sql}");
+    }
+}

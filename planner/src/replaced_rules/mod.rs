@@ -6,11 +6,14 @@
 //! | `replace_distinct_aggregate` | [`kept_distinct`] | drops a DISTINCT that is needed |
 //! | `push_down_filter` | [`whole_not_in`] | filters the subquery of `NOT IN` |
 //! | `FilterPushdown` | [`same_name_filters`] | goes by names where columns share one |
+//! | `ProjectionPushdown` | [`one_sided_joins`] | takes the columns of semi joins for those of both sides |
 //! | `extract_leaf_expressions`, `push_down_leaf_projections` | none | lose columns of joins, and take maps inside structs for structs |
 
 mod kept_distinct;
+mod one_sided_joins;
 mod plain_cross_joins;
 mod same_name_filters;
+mod stop;
 mod whole_not_in;
 
 use std::sync::Arc;
@@ -20,6 +23,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use kept_distinct::KeptDistinct;
+use one_sided_joins::OneSidedJoins;
 use plain_cross_joins::PlainCrossJoins;
 use same_name_filters::SameNameFilters;
 use whole_not_in::WholeNotIn;
@@ -47,12 +51,15 @@ pub(crate) fn logical_rules() -> Vec<LogicalRule> {
 
 /// Rules over physical plans.
 pub(crate) fn physical_rules() -> Vec<PhysicalRule> {
-    let careful: PhysicalRule = Arc::new(SameNameFilters::default());
+    let replacements: [PhysicalRule; 2] = [
+        Arc::new(SameNameFilters::default()),
+        Arc::new(OneSidedJoins::default()),
+    ];
     let rules = PhysicalOptimizer::new().rules.into_iter();
     rules
-        .map(|rule| match rule.name() == careful.name() {
-            true => Arc::clone(&careful),
-            false => rule,
+        .map(|rule| {
+            let instead = replacements.iter().find(|it| it.name() == rule.name());
+            instead.cloned().unwrap_or(rule)
         })
         .collect()
 }
@@ -68,11 +75,9 @@ mod tests {
         for rule in ["PlainCrossJoins", "KeptDistinct", "WholeNotIn"] {
             assert_eq!(text.matches(rule).count(), 1, "{rule} in {text}");
         }
-        let careful = physical_rules();
-        let careful = careful
-            .iter()
-            .filter(|rule| format!("{rule:?}").starts_with("SameNameFilters"));
-        assert_eq!(careful.count(), 1);
+        let text = format!("{:?}", physical_rules());
+        assert_eq!(text.matches("SameNameFilters").count(), 1, "{text}");
+        assert_eq!(text.matches("OneSidedJoins").count(), 2, "{text}");
         assert_eq!(logical_rules().len(), Optimizer::new().rules.len() - 2);
     }
 }

@@ -7,20 +7,16 @@
 //! columns apart.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::internal_err;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 
-use crate::pass_through::partitioned_as_input;
+use super::stop::stopping_at;
 
 /// DataFusion's pushdown of the filters that are known when a query is planned. Of those that are known as it runs,
 /// [`ProvenFilters`](crate::ProvenFilters) takes care.
@@ -43,23 +39,7 @@ impl PhysicalOptimizerRule for SameNameFilters {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let stopped = plan
-            .transform_up(|node| {
-                Ok(match misleads(&node) {
-                    true => Transformed::yes(Arc::new(FilterStop { input: node })),
-                    false => Transformed::no(node),
-                })
-            })
-            .data()?;
-        self.inner
-            .optimize(stopped, config)?
-            .transform_up(|node| {
-                Ok(match node.downcast_ref::<FilterStop>() {
-                    Some(stop) => Transformed::yes(Arc::clone(&stop.input)),
-                    None => Transformed::no(node),
-                })
-            })
-            .data()
+        stopping_at(plan, misleads, |plan| self.inner.optimize(plan, config))
     }
 
     fn name(&self) -> &str {
@@ -82,42 +62,4 @@ fn misleads(node: &Arc<dyn ExecutionPlan>) -> bool {
             .fields()
             .iter()
             .all(|field| names.insert(field.name()))
-}
-
-/// Lets no filter through. It is gone when the rule is done.
-#[derive(Debug)]
-struct FilterStop {
-    input: Arc<dyn ExecutionPlan>,
-}
-
-impl DisplayAs for FilterStop {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "FilterStop")
-    }
-}
-
-impl ExecutionPlan for FilterStop {
-    fn name(&self) -> &str {
-        "FilterStop"
-    }
-
-    partitioned_as_input!(input);
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match <[Arc<dyn ExecutionPlan>; 1]>::try_from(children) {
-            Ok([input]) => Ok(Arc::new(Self { input })),
-            Err(children) => internal_err!("a stop has one input, not {}", children.len()),
-        }
-    }
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        self.input.execute(partition, context)
-    }
 }
