@@ -44,7 +44,7 @@ async fn tables_of_version_three_are_written_and_their_rows_numbered() {
     client
         .query(
             "CREATE TABLE d.t (id BIGINT, at TIMESTAMP_NS, tz TIMESTAMPTZ_NS) PARTITION BY (day(at)) \
-             TBLPROPERTIES ('format-version' = '3')",
+             ORDER BY (at, bucket(4, id) DESC) TBLPROPERTIES ('format-version' = '3')",
         )
         .await;
     client
@@ -97,6 +97,13 @@ async fn tables_of_version_three_are_written_and_their_rows_numbered() {
             ["12", null, null],
         ])
     );
+    assert_eq!(
+        read["order"],
+        "[\n  2 ASC NULLS FIRST\n  bucket[4](1) DESC NULLS LAST\n]"
+    );
+    for file in read["files"].as_array().expect("a list") {
+        assert_eq!(file["order"], 1, "{file}");
+    }
 }
 
 /// Needs Spark (4.1.4, from PyPI), the Iceberg runtime and the SQLite driver (from Maven): `TARN_TEST_SPARK` is a folder with

@@ -15,9 +15,12 @@ mod parquet_file;
 mod parquet_schema;
 mod partition;
 mod properties;
+mod sort_keys;
+mod transformed_columns;
 mod writer;
 
 pub use properties::WriteOptions;
+pub use sort_keys::SortKeys;
 pub use writer::{AppendSummary, AppendWriter};
 
 pub(crate) use partition::unsupported_partitioning;

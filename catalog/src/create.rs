@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use iceberg::spec::{
-    FormatVersion, PrimitiveType, Schema, SortOrder, TableMetadata, TableMetadataBuilder,
-    Transform, Type, UnboundPartitionField, UnboundPartitionSpec,
+    FormatVersion, NestedField, NullOrder, PrimitiveType, Schema, SortDirection, SortField,
+    SortOrder, TableMetadata, TableMetadataBuilder, Transform, Type, UnboundPartitionField,
+    UnboundPartitionSpec,
 };
 
 use crate::append::{check_properties as check_write_properties, unsupported_partitioning};
@@ -21,6 +22,8 @@ pub struct NewTable {
     pub schema: Schema,
     /// Its partition fields, in order; empty for an unpartitioned table.
     pub partition: Vec<PartitionField>,
+    /// By what the rows of its files are sorted, in order; empty for an unsorted table.
+    pub order: Vec<OrderField>,
     /// Table properties, such as `write.target-file-size-bytes`.
     pub properties: HashMap<String, String>,
     /// Where its files go; if `None`, a fresh place below the database's location or the warehouse.
@@ -38,6 +41,7 @@ impl NewTable {
             name: name.into(),
             schema,
             partition: Vec::new(),
+            order: Vec::new(),
             properties: HashMap::new(),
             location: None,
             format_version: 2,
@@ -78,6 +82,19 @@ impl PartitionField {
     }
 }
 
+/// One field of a sort order: `transform(column)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderField {
+    /// The source column; dots lead into structs.
+    pub column: String,
+    /// How a value of it becomes the value that is compared.
+    pub transform: Transform,
+    /// From the least value on, or from the greatest.
+    pub direction: SortDirection,
+    /// Where rows without a value are.
+    pub nulls: NullOrder,
+}
+
 /// The first metadata of a table: field ids assigned, partition spec bound and checked.
 pub(crate) fn first_metadata(
     table: &TableName,
@@ -100,6 +117,7 @@ pub(crate) fn first_metadata(
             });
         }
     }
+    let order = sort_order(&spec.schema, &spec.order).map_err(invalid)?;
     check_properties(&spec.properties).map_err(invalid)?;
     let mut properties = spec.properties;
     // Not a property of the table, but the way other engines ask for a version.
@@ -111,7 +129,7 @@ pub(crate) fn first_metadata(
     let built = TableMetadataBuilder::new(
         spec.schema,
         partition,
-        SortOrder::unsorted_order(),
+        order,
         location,
         format_version,
         properties,
@@ -203,39 +221,7 @@ fn partition_spec(
     let mut names = HashSet::new();
     let mut bound = Vec::with_capacity(fields.len());
     for field in fields {
-        let source = schema
-            .field_by_name(&field.column)
-            .or_else(|| schema.field_by_name_case_insensitive(&field.column))
-            .ok_or_else(|| {
-                let columns = schema.as_struct().fields().iter().map(|f| f.name.as_str());
-                let near = near_names(&field.column, columns);
-                let hint = near
-                    .first()
-                    .map(|name| format!("; did you mean '{name}'?"))
-                    .unwrap_or_default();
-                format!(
-                    "there is no column '{}' to partition by{hint}",
-                    field.column
-                )
-            })?;
-        field
-            .transform
-            .result_type(&source.field_type)
-            .map_err(|_| {
-                format!(
-                    "column '{}' of type {} cannot be partitioned by {}",
-                    field.column, source.field_type, field.transform
-                )
-            })?;
-        if matches!(
-            field.transform,
-            Transform::Bucket(0) | Transform::Truncate(0)
-        ) {
-            return Err(format!(
-                "{} on column '{}' needs a number above zero",
-                field.transform, field.column
-            ));
-        }
+        let source = source(schema, &field.column, field.transform, "partition")?;
         // The name that the schema has, not the one in whatever case the statement had.
         let column = schema
             .name_by_field_id(source.id)
@@ -260,6 +246,55 @@ fn partition_spec(
         .add_partition_fields(bound)
         .map_err(|error| error.message().to_string())?;
     Ok(builder.build())
+}
+
+fn sort_order(schema: &Schema, fields: &[OrderField]) -> Result<SortOrder, String> {
+    let mut order = SortOrder::builder();
+    for field in fields {
+        let source = source(schema, &field.column, field.transform, "sort")?;
+        order.with_sort_field(SortField {
+            source_id: source.id,
+            transform: field.transform,
+            direction: field.direction,
+            null_order: field.nulls,
+        });
+    }
+    order
+        .build(schema)
+        .map_err(|error| error.message().to_string())
+}
+
+/// The column that a transform is of. `what` is done with it, for errors: `sort` or `partition`.
+fn source<'a>(
+    schema: &'a Schema,
+    column: &str,
+    transform: Transform,
+    what: &str,
+) -> Result<&'a NestedField, String> {
+    let source = schema
+        .field_by_name(column)
+        .or_else(|| schema.field_by_name_case_insensitive(column))
+        .ok_or_else(|| {
+            let columns = schema.as_struct().fields().iter().map(|f| f.name.as_str());
+            let near = near_names(column, columns);
+            let hint = near
+                .first()
+                .map(|name| format!("; did you mean '{name}'?"))
+                .unwrap_or_default();
+            format!("there is no column '{column}' to {what} by{hint}")
+        })?;
+    let kind = &source.field_type;
+    if !kind.is_primitive() || transform.result_type(kind).is_err() {
+        return Err(format!(
+            "column '{column}' of type {kind} cannot be {what}ed by {transform}"
+        ));
+    }
+    if matches!(transform, Transform::Bucket(0) | Transform::Truncate(0)) {
+        return Err(format!(
+            "{transform} on column '{column}' needs a number above zero"
+        ));
+    }
+    Ok(source)
 }
 
 #[cfg(test)]

@@ -45,9 +45,9 @@ mod table_statistics;
 mod uuid_partitions;
 mod version;
 
-pub use append::{AppendSummary, AppendWriter, WriteOptions};
+pub use append::{AppendSummary, AppendWriter, SortKeys, WriteOptions};
 pub use catalog::Catalog;
-pub use create::{NewTable, PartitionField};
+pub use create::{NewTable, OrderField, PartitionField};
 pub use error::{CatalogError, Result};
 pub use extension_columns::{Extension, is_uuid, mark_json, mark_uuid};
 pub use manifest::DecodedManifest;

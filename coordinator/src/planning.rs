@@ -61,6 +61,16 @@ pub(crate) struct Attempt {
     _filters: Option<Arc<RuntimeFilterGuard>>,
 }
 
+impl Attempt {
+    /// Another plan, to run in its place.
+    pub fn with_plan(&self, plan: Arc<dyn ExecutionPlan>) -> Self {
+        Self {
+            plan,
+            ..self.clone()
+        }
+    }
+}
+
 impl StatementContext {
     /// The table a path names, with what is missing filled in from the session.
     pub fn resolve(&self, path: &ObjectPath) -> TableName {

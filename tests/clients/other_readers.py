@@ -43,7 +43,7 @@ if not any(str(field.field_type).endswith("_ns") for field in table.schema().fie
     by_duckdb = as_text(zip(*(without_nanoseconds(c).to_pylist() for c in rows.arrow().read_all().columns)))
     assert by_pyiceberg == by_duckdb, f"PyIceberg\n{by_pyiceberg}\nDuckDB\n{by_duckdb}"
 files = [
-    {"partition": str(t.file.partition), "records": t.file.record_count, "bounds": len(t.file.lower_bounds)}
+    {"partition": str(t.file.partition), "records": t.file.record_count, "bounds": len(t.file.lower_bounds), "order": t.file.sort_order_id}
     for t in table.scan().plan_files()
 ]
-print(json.dumps({"rows": by_pyiceberg, "files": files, "spec": str(table.spec()), "properties": table.properties}))
+print(json.dumps({"rows": by_pyiceberg, "files": files, "spec": str(table.spec()), "order": str(table.sort_order()), "properties": table.properties}))

@@ -44,6 +44,8 @@ pub(crate) struct FileKind {
     pub(crate) arrow_schema: ArrowSchemaRef,
     pub(crate) parquet_schema: TypePtr,
     pub(crate) partition_spec_id: i32,
+    /// The order that the rows of each file come in, if it is one of the table's.
+    pub(crate) sort_order_id: Option<i32>,
     pub(crate) store: Arc<dyn ObjectStore>,
     /// Held by each thread that encodes, so that many open files do not take more threads than there are cores.
     pub(crate) encoders: Arc<Semaphore>,
@@ -355,8 +357,11 @@ impl Encoder {
             &footer,
             &self.nans,
         );
-        DataFileBuilder::default()
-            .content(DataContentType::Data)
+        let mut file = DataFileBuilder::default();
+        if let Some(order) = self.kind.sort_order_id {
+            file.sort_order_id(order);
+        }
+        file.content(DataContentType::Data)
             .file_path(location)
             .file_format(DataFileFormat::Parquet)
             .partition(partition)

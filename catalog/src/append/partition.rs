@@ -3,17 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, LargeBinaryArray, RecordBatch, StructArray, UInt32Array,
-};
+use arrow::array::{Array, AsArray, RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::row::{RowConverter, SortField};
-use iceberg::arrow::{PartitionValueCalculator, arrow_struct_to_literal};
+use iceberg::arrow::arrow_struct_to_literal;
 use iceberg::spec::{
-    Literal, PartitionSpec, PartitionSpecRef, PrimitiveLiteral, PrimitiveType, SchemaRef, Struct,
-    Transform, Type, UnboundPartitionField,
+    Literal, PartitionSpecRef, PrimitiveLiteral, PrimitiveType, SchemaRef, Struct, Transform, Type,
 };
 
+use super::transformed_columns::TransformedColumns;
 use crate::error::{CatalogError, Result};
 use crate::name::TableName;
 
@@ -22,12 +20,10 @@ pub(crate) type PartitionIndex = usize;
 
 /// Splits batches by partition.
 pub(crate) struct Partitioner {
-    calculator: PartitionValueCalculator,
+    values: TransformedColumns,
     rows: RowConverter,
     known: HashMap<Box<[u8]>, PartitionIndex>,
     partitions: Vec<Partition>,
-    /// Partition fields that the calculator gives whole, and how many bytes of them count.
-    cuts: Vec<(usize, usize)>,
     spec: PartitionSpecRef,
 }
 
@@ -40,7 +36,7 @@ pub(crate) struct Partition {
     pub(crate) path: String,
 }
 
-fn failed(error: impl std::fmt::Display) -> CatalogError {
+pub(super) fn failed(error: impl std::fmt::Display) -> CatalogError {
     CatalogError::Internal(format!("partition values cannot be computed: {error}"))
 }
 
@@ -50,70 +46,6 @@ pub(crate) fn unsupported_partitioning(transform: Transform) -> Option<String> {
         Transform::Unknown => Some("a partition transform that is not known".to_string()),
         _ => None,
     }
-}
-
-/// The spec with `truncate` of binary columns left out, and what is to be cut off instead: the Iceberg crate cuts Arrow's
-/// small binaries alone, and a table's are large.
-fn whole_binaries(
-    spec: &PartitionSpecRef,
-    schema: &SchemaRef,
-) -> Result<(PartitionSpecRef, Vec<(usize, usize)>)> {
-    let mut cuts = Vec::new();
-    let fields: Vec<UnboundPartitionField> = spec
-        .fields()
-        .iter()
-        .enumerate()
-        .map(|(index, field)| {
-            let source = schema.field_by_id(field.source_id);
-            let is_binary = source
-                .is_some_and(|source| *source.field_type == Type::Primitive(PrimitiveType::Binary));
-            let (name, transform) = match field.transform {
-                Transform::Truncate(width) if is_binary => {
-                    cuts.push((index, width as usize));
-                    // No column's name: an identity field may have its own column's alone.
-                    (format!("\u{1}{index}"), Transform::Identity)
-                }
-                transform => (field.name.clone(), transform),
-            };
-            UnboundPartitionField {
-                source_id: field.source_id,
-                field_id: Some(field.field_id),
-                name,
-                transform,
-            }
-        })
-        .collect();
-    if cuts.is_empty() {
-        return Ok((Arc::clone(spec), cuts));
-    }
-    let whole = PartitionSpec::builder(Arc::clone(schema))
-        .with_spec_id(spec.spec_id())
-        .add_unbound_fields(fields)
-        .and_then(|builder| builder.build())
-        .map_err(failed)?;
-    Ok((Arc::new(whole), cuts))
-}
-
-fn cut(values: ArrayRef, cuts: &[(usize, usize)]) -> Result<ArrayRef> {
-    let Some(tuples) = values.as_struct_opt().filter(|_| !cuts.is_empty()) else {
-        return Ok(values);
-    };
-    let (fields, mut columns, nulls) = tuples.clone().into_parts();
-    for (index, width) in cuts {
-        let column = columns
-            .get_mut(*index)
-            .ok_or_else(|| failed("a partition tuple is too short"))?;
-        let whole = column
-            .as_binary_opt::<i64>()
-            .ok_or_else(|| failed("a binary column is of another type"))?;
-        let heads: LargeBinaryArray = whole
-            .iter()
-            .map(|bytes| bytes.map(|bytes| &bytes[..bytes.len().min(*width)]))
-            .collect();
-        *column = Arc::new(heads);
-    }
-    let tuples = StructArray::try_new(fields, columns, nulls).map_err(failed)?;
-    Ok(Arc::new(tuples))
 }
 
 impl Partitioner {
@@ -130,16 +62,14 @@ impl Partitioner {
                 });
             }
         }
-        let (whole, cuts) = whole_binaries(&spec, schema)?;
-        let calculator = PartitionValueCalculator::try_new(&whole, schema).map_err(failed)?;
-        let kind = calculator.partition_arrow_type().clone();
+        let values = TransformedColumns::new(&spec, schema)?;
+        let kind = values.arrow_type().clone();
         let rows = RowConverter::new(vec![SortField::new(kind)]).map_err(failed)?;
         Ok(Self {
-            calculator,
+            values,
             rows,
             known: HashMap::new(),
             partitions: Vec::new(),
-            cuts,
             spec,
         })
     }
@@ -153,8 +83,7 @@ impl Partitioner {
         &mut self,
         batch: &RecordBatch,
     ) -> Result<Vec<(PartitionIndex, RecordBatch)>> {
-        let values = self.calculator.calculate(batch).map_err(failed)?;
-        let values = cut(values, &self.cuts)?;
+        let values = self.values.of(batch)?;
         let keys = self
             .rows
             .convert_columns(&[Arc::clone(&values)])
@@ -199,8 +128,7 @@ impl Partitioner {
     ) -> Result<PartitionIndex> {
         let one = values.slice(row, 1);
         debug_assert!(one.as_struct_opt().is_some());
-        let literals =
-            arrow_struct_to_literal(&one, self.calculator.partition_type()).map_err(failed)?;
+        let literals = arrow_struct_to_literal(&one, self.values.iceberg_type()).map_err(failed)?;
         let Some(Some(Literal::Struct(values))) = literals.into_iter().next() else {
             return Err(failed("a partition tuple is not a struct"));
         };
@@ -212,7 +140,7 @@ impl Partitioner {
     }
 
     fn path(&self, values: &Struct) -> String {
-        let kinds = self.calculator.partition_type().fields();
+        let kinds = self.values.iceberg_type().fields();
         let parts: Vec<String> = self
             .spec
             .fields()

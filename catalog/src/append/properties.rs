@@ -30,6 +30,8 @@ pub struct WriteOptions {
     pub max_open_files: usize,
     /// Memory for rows that wait to be encoded, in bytes. As much again is in use for rows that are being encoded.
     pub buffer_bytes: u64,
+    /// The rows will come sorted by [`AppendWriter::sort_keys`](super::AppendWriter::sort_keys), and files may say so.
+    pub sorted: bool,
 }
 
 impl Default for WriteOptions {
@@ -38,6 +40,7 @@ impl Default for WriteOptions {
             target_file_bytes: 512 * 1024 * 1024,
             max_open_files: 16,
             buffer_bytes: 128 * 1024 * 1024,
+            sorted: false,
         }
     }
 }

@@ -16,6 +16,7 @@ use super::parquet_file::{FileKind, encoder_threads};
 use super::parquet_schema::parquet_schema;
 use super::partition::{Partition, Partitioner};
 use super::properties::{FileLayout, WriteOptions};
+use super::sort_keys::SortKeys;
 use crate::backend::StagedTable;
 use crate::catalog::Catalog;
 use crate::error::{CatalogError, Result};
@@ -47,6 +48,7 @@ pub struct AppendSummary {
 pub struct AppendWriter {
     schema: IcebergSchemaRef,
     arrow_schema: SchemaRef,
+    sort_keys: Option<Arc<SortKeys>>,
     /// `None` once it was committed or aborted.
     open: Option<Open>,
     /// Set while rows are taken: if it still is when the next call comes, rows were lost to an error, or to a caller who
@@ -135,6 +137,8 @@ impl AppendWriter {
             to_arrow_schema(&schema).map_err(|error| invalid(error.message().to_string()))?,
         );
         let spec = metadata.default_partition_spec().clone();
+        let sort_keys = SortKeys::new(metadata)?.map(Arc::new);
+        let order = sort_keys.as_ref().filter(|_| options.sorted);
         let kind = Arc::new(FileKind {
             layout: FileLayout::new(metadata).map_err(invalid)?,
             parquet_schema: parquet_schema(&schema, &arrow_schema)
@@ -142,6 +146,7 @@ impl AppendWriter {
             schema: schema.clone(),
             arrow_schema: arrow_schema.clone(),
             partition_spec_id: spec.spec_id(),
+            sort_order_id: order.map(|keys| keys.order_id),
             store: storage.store.clone(),
             encoders: Arc::new(Semaphore::new(encoder_threads())),
         });
@@ -171,6 +176,7 @@ impl AppendWriter {
         Ok(Self {
             schema,
             arrow_schema,
+            sort_keys,
             open: Some(open),
             incomplete: false,
         })
@@ -184,6 +190,11 @@ impl AppendWriter {
     /// The table's schema as Arrow's. Batches may be of types that convert to it without loss.
     pub fn arrow_schema(&self) -> SchemaRef {
         self.arrow_schema.clone()
+    }
+
+    /// By what the table wants the rows of its files sorted.
+    pub fn sort_keys(&self) -> Option<Arc<SortKeys>> {
+        self.sort_keys.clone()
     }
 
     /// Takes rows. Columns are matched by position. After an error, only [`abort`](Self::abort) makes sense.

@@ -70,6 +70,7 @@ pub(super) async fn create_table(
         name: name.table.clone(),
         schema,
         partition: create.partition,
+        order: create.order,
         properties: create.properties,
         location: create.location,
         format_version: create.format_version,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   query ──batches──▶ Mapping (order, casts, NULLs) ──▶ AppendWriter ──one commit──▶ snapshot
-//!                                                            └── any failure, KILL or timeout: abort
+//!                         └── SortExec if the table ──▶      └── any failure, KILL or timeout: abort
+//!                             has a sort order
 //! ```
 
 use std::sync::Arc;
@@ -10,7 +11,6 @@ use std::sync::atomic::Ordering;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
-use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use iceberg::spec::Schema;
 use tarn_catalog::{AppendSummary, AppendWriter, Catalog, NewTable, TableName, WriteOptions};
@@ -20,6 +20,7 @@ use super::ddl::writable;
 use super::execute::Answer;
 use super::insert_mapping::Mapping;
 use super::query::result_schema;
+use super::sorted_rows::sorted;
 use super::table_types::table_schema;
 use crate::delivery::stoppable;
 use crate::error::{Error, ErrorKind, Result};
@@ -174,6 +175,7 @@ async fn write(
 ) -> Result<Answer> {
     let options = WriteOptions {
         target_file_bytes: context.variables.number("target_file_bytes").max(1),
+        sorted: true,
         ..WriteOptions::default()
     };
     let running = &context.running;
@@ -189,12 +191,7 @@ async fn write(
                 target.columns(),
                 &attempt.plan.schema(),
             )?;
-            fill(
-                context.engine.execution().run(&attempt),
-                &mapping,
-                &mut writer,
-            )
-            .await
+            fill(context, &attempt, mapping, &mut writer).await
         })
         .await;
         let error = match written {
@@ -231,10 +228,19 @@ async fn write(
 /// Sends every batch of the query to the writer. The inner result is the query's own failure, which
 /// may be the loss of a worker; the outer one is about its values or the table.
 async fn fill(
-    mut rows: SendableRecordBatchStream,
-    mapping: &Mapping,
+    context: &StatementContext,
+    attempt: &Attempt,
+    mapping: Mapping,
     writer: &mut AppendWriter,
 ) -> Result<Result<(), DataFusionError>> {
+    let execution = context.engine.execution();
+    let (mut rows, mapping) = match writer.sort_keys() {
+        None => (execution.run(attempt), Some(mapping)),
+        Some(keys) => {
+            let plan = sorted(&attempt.plan, mapping, keys)?;
+            (execution.run(&attempt.with_plan(plan)), None)
+        }
+    };
     let mut rows_before = 0;
     while let Some(batch) = rows.next().await {
         let batch: RecordBatch = match batch {
@@ -244,8 +250,11 @@ async fn fill(
         if batch.num_rows() == 0 {
             continue;
         }
-        let mapped = mapping.apply(&batch, rows_before)?;
-        rows_before += batch.num_rows();
+        let mapped = match &mapping {
+            Some(mapping) => mapping.apply(&batch, rows_before)?,
+            None => batch,
+        };
+        rows_before += mapped.num_rows();
         writer.write(mapped).await?;
     }
     Ok(Ok(()))

@@ -100,6 +100,11 @@ impl Mapping {
         })
     }
 
+    /// What a batch of the table is like.
+    pub fn table(&self) -> &SchemaRef {
+        &self.table
+    }
+
     /// The batch as the table holds it; `rows_before` is how many rows came in earlier batches.
     ///
     /// # Errors

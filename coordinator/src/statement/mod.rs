@@ -18,6 +18,7 @@ mod show;
 mod show_create;
 mod show_filter;
 mod show_stats;
+mod sorted_rows;
 mod table_types;
 
 pub(crate) use execute::execute;

@@ -8,6 +8,7 @@
 //! PARTITION BY (day(`placed_at`))
 //! ```
 
+use iceberg::spec::{NullOrder, SortDirection, Transform};
 use tarn_catalog::PinnedTable;
 use tarn_planner::statement::{DatabaseName, ObjectPath};
 
@@ -141,28 +142,47 @@ fn options(table: &PinnedTable) -> String {
     if !partition.is_empty() {
         options.push_str(&format!("\nPARTITION BY ({})", partition.join(", ")));
     }
+    let order = order_terms(table);
+    if !order.is_empty() {
+        options.push_str(&format!("\nORDER BY ({})", order.join(", ")));
+    }
     options
 }
 
-/// `day(`ts`)`, `bucket(16, `id`)`, …
 fn partition_terms(table: &PinnedTable) -> Vec<String> {
-    let schema = table.schema();
-    table
-        .metadata()
-        .default_partition_spec()
-        .fields()
-        .iter()
+    let fields = table.metadata().default_partition_spec().fields().iter();
+    fields
+        .filter_map(|field| term(table, field.source_id, field.transform))
+        .collect()
+}
+
+fn order_terms(table: &PinnedTable) -> Vec<String> {
+    let fields = table.metadata().default_sort_order().fields.iter();
+    fields
         .filter_map(|field| {
-            let column = quoted(schema.name_by_field_id(field.source_id)?);
-            use iceberg::spec::Transform as T;
-            Some(match field.transform {
-                T::Identity => column,
-                T::Bucket(count) => format!("bucket({count}, {column})"),
-                T::Truncate(width) => format!("truncate({width}, {column})"),
-                transform => format!("{transform}({column})"),
-            })
+            let term = term(table, field.source_id, field.transform)?;
+            // What goes without saying is not said.
+            let how = match (field.direction, field.null_order) {
+                (SortDirection::Ascending, NullOrder::First) => "",
+                (SortDirection::Ascending, NullOrder::Last) => " NULLS LAST",
+                (SortDirection::Descending, NullOrder::First) => " DESC NULLS FIRST",
+                (SortDirection::Descending, NullOrder::Last) => " DESC",
+            };
+            Some(format!("{term}{how}"))
         })
         .collect()
+}
+
+/// `day(`ts`)`, `bucket(16, `id`)`, …
+fn term(table: &PinnedTable, source_id: i32, transform: Transform) -> Option<String> {
+    let schema = table.schema();
+    let column = quoted(schema.name_by_field_id(source_id)?);
+    Some(match transform {
+        Transform::Identity => column,
+        Transform::Bucket(count) => format!("bucket({count}, {column})"),
+        Transform::Truncate(width) => format!("truncate({width}, {column})"),
+        transform => format!("{transform}({column})"),
+    })
 }
 
 /// A name between backticks.

@@ -7,6 +7,7 @@ mod life;
 mod locations;
 mod metadata;
 mod prepared;
+mod sort_orders;
 mod statements;
 mod values;
 mod versions;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use datafusion::sql::sqlparser::ast;
 use iceberg::spec::Schema;
-use tarn_catalog::{PartitionField, RefChange};
+use tarn_catalog::{OrderField, PartitionField, RefChange};
 
 use super::{OutputNames, Show};
 
@@ -213,6 +213,8 @@ pub struct CreateTable {
     /// With fresh field ids from 1; `None` for CREATE TABLE AS, whose columns are the query's.
     pub columns: Option<Schema>,
     pub partition: Vec<PartitionField>,
+    /// The sort order of its files.
+    pub order: Vec<OrderField>,
     /// Iceberg table properties, with the key `comment` for COMMENT.
     pub properties: HashMap<String, String>,
     pub location: Option<String>,

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use datafusion::sql::sqlparser::tokenizer::Token;
-use iceberg::spec::{Schema, Transform};
-use tarn_catalog::PartitionField;
+use iceberg::spec::{NullOrder, Schema, SortDirection, Transform};
+use tarn_catalog::{OrderField, PartitionField};
 
 use super::column_types::{Column, parse_type, schema};
 use super::cursor::{Cursor, Failure, Parsed};
@@ -37,6 +37,7 @@ pub(super) fn parse_create_table(
         name,
         columns: None,
         partition: Vec::new(),
+        order: Vec::new(),
         properties: HashMap::new(),
         location: None,
         format_version: FORMAT_VERSION,
@@ -170,9 +171,10 @@ fn options(cursor: &mut Cursor<'_>, create: &mut CreateTable) -> Parsed<()> {
         } else if default_charset(cursor)? {
             // Text is UTF-8.
         } else if cursor.words(&["ORDER", "BY"]) {
-            return Err(refused(
-                "CREATE TABLE … ORDER BY (an Iceberg sort order) is not supported",
-            ));
+            if !create.order.is_empty() {
+                return Err(Failure::Invalid("ORDER BY is written twice".to_owned()));
+            }
+            create.order = terms(cursor, order_term)?;
         } else if cursor.words(&["DISTRIBUTED", "BY"]) || cursor.words(&["CLUSTERED", "BY"]) {
             return Err(refused(
                 "DISTRIBUTED BY is not supported: use PARTITION BY (bucket(n, column))",
@@ -202,10 +204,17 @@ fn partition_terms(cursor: &mut Cursor<'_>) -> Parsed<Vec<PartitionField>> {
             )));
         }
     }
+    terms(cursor, partition_term)
+}
+
+fn terms<T>(
+    cursor: &mut Cursor<'_>,
+    term: impl Fn(&mut Cursor<'_>) -> Parsed<T>,
+) -> Parsed<Vec<T>> {
     let bracketed = cursor.take(&Token::LParen);
     let mut terms = Vec::new();
     loop {
-        terms.push(partition_term(cursor)?);
+        terms.push(term(cursor)?);
         if !cursor.take(&Token::Comma) {
             break;
         }
@@ -218,14 +227,7 @@ fn partition_terms(cursor: &mut Cursor<'_>) -> Parsed<Vec<PartitionField>> {
 
 /// `column`, `transform(column)`, `bucket(n, column)`; with `AS name` for the partition field's name.
 fn partition_term(cursor: &mut Cursor<'_>) -> Parsed<PartitionField> {
-    let word = cursor.name()?;
-    let (column, transform) = if cursor.take(&Token::LParen) {
-        let term = transform(cursor, &word)?;
-        cursor.expect(&Token::RParen)?;
-        term
-    } else {
-        (dotted(cursor, word)?, Transform::Identity)
-    };
+    let (column, transform) = transformed(cursor)?;
     let name = if cursor.word("AS") {
         Some(cursor.name()?)
     } else {
@@ -236,6 +238,41 @@ fn partition_term(cursor: &mut Cursor<'_>) -> Parsed<PartitionField> {
         transform,
         name,
     })
+}
+
+/// `column`, `transform(column)`, …, each with `ASC` or `DESC` and `NULLS FIRST` or `NULLS LAST`; nulls count as the least.
+fn order_term(cursor: &mut Cursor<'_>) -> Parsed<OrderField> {
+    let (column, transform) = transformed(cursor)?;
+    let descending = cursor
+        .one_of(&["ASC", "DESC"])
+        .is_some_and(|it| it == "DESC");
+    let direction = match descending {
+        true => SortDirection::Descending,
+        false => SortDirection::Ascending,
+    };
+    let nulls = if cursor.words(&["NULLS", "FIRST"]) {
+        NullOrder::First
+    } else if cursor.words(&["NULLS", "LAST"]) || descending {
+        NullOrder::Last
+    } else {
+        NullOrder::First
+    };
+    Ok(OrderField {
+        column,
+        transform,
+        direction,
+        nulls,
+    })
+}
+
+fn transformed(cursor: &mut Cursor<'_>) -> Parsed<(String, Transform)> {
+    let word = cursor.name()?;
+    if !cursor.take(&Token::LParen) {
+        return Ok((dotted(cursor, word)?, Transform::Identity));
+    }
+    let term = transform(cursor, &word)?;
+    cursor.expect(&Token::RParen)?;
+    Ok(term)
 }
 
 fn transform(cursor: &mut Cursor<'_>, word: &str) -> Parsed<(String, Transform)> {
@@ -351,31 +388,40 @@ fn finish(mut create: CreateTable) -> Parsed<Statement> {
     }
     if let Some(schema) = &create.columns {
         for field in &mut create.partition {
-            check_partition(schema, field)?;
+            let what = ("PARTITION", "partitioned");
+            check_source(schema, &mut field.column, field.transform, what)?;
+        }
+        for field in &mut create.order {
+            check_source(
+                schema,
+                &mut field.column,
+                field.transform,
+                ("ORDER", "sorted"),
+            )?;
         }
     }
     Ok(Statement::CreateTable(Box::new(create)))
 }
 
 /// The column exists and its type can be transformed; its name becomes the schema's spelling.
-fn check_partition(schema: &Schema, field: &mut PartitionField) -> Parsed<()> {
+fn check_source(
+    schema: &Schema,
+    column: &mut String,
+    transform: Transform,
+    (clause, done): (&str, &str),
+) -> Parsed<()> {
     let source = schema
-        .field_by_name(&field.column)
-        .or_else(|| schema.field_by_name_case_insensitive(&field.column))
-        .ok_or_else(|| {
-            Failure::Invalid(format!("Unknown column '{}' in PARTITION BY", field.column))
-        })?;
+        .field_by_name(column)
+        .or_else(|| schema.field_by_name_case_insensitive(column))
+        .ok_or_else(|| Failure::Invalid(format!("Unknown column '{column}' in {clause} BY")))?;
     if let Some(spelled) = schema.name_by_field_id(source.id) {
-        field.column = spelled.to_owned();
+        *column = spelled.to_owned();
     }
-    field
-        .transform
-        .result_type(&source.field_type)
-        .map(|_| ())
-        .map_err(|_| {
-            Failure::Invalid(format!(
-                "column `{}` of type {} cannot be partitioned by {}",
-                field.column, source.field_type, field.transform
-            ))
-        })
+    let kind = &source.field_type;
+    if !kind.is_primitive() || transform.result_type(kind).is_err() {
+        return Err(Failure::Invalid(format!(
+            "column `{column}` of type {kind} cannot be {done} by {transform}"
+        )));
+    }
+    Ok(())
 }

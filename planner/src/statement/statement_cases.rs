@@ -165,6 +165,49 @@ fn partitions_are_read_in_every_spelling() {
 }
 
 #[test]
+fn sort_orders_are_read() {
+    use iceberg::spec::{NullOrder, SortDirection};
+    let columns = "CREATE TABLE t (ts DATETIME, id BIGINT, s STRUCT<Name: STRING>)";
+    let order = |clause: &str| -> Vec<_> {
+        create(&format!("{columns} {clause}"))
+            .order
+            .into_iter()
+            .map(|it| (it.column, it.transform, it.direction, it.nulls))
+            .collect()
+    };
+    let (up, down) = (SortDirection::Ascending, SortDirection::Descending);
+    let field = |column: &str, transform, direction, nulls| {
+        (column.to_owned(), transform, direction, nulls)
+    };
+    assert_eq!(
+        order("ORDER BY (ID, day(ts) DESC, s.name NULLS LAST) PARTITION BY (id)"),
+        [
+            field("id", Transform::Identity, up, NullOrder::First),
+            field("ts", Transform::Day, down, NullOrder::Last),
+            field("s.Name", Transform::Identity, up, NullOrder::Last),
+        ]
+    );
+    assert_eq!(
+        order("ORDER BY bucket(4, id) ASC, ts DESC NULLS FIRST"),
+        [
+            field("id", Transform::Bucket(4), up, NullOrder::First),
+            field("ts", Transform::Identity, down, NullOrder::First),
+        ]
+    );
+    for (clause, message) in [
+        ("ORDER BY (nothing)", "Unknown column 'nothing' in ORDER BY"),
+        ("ORDER BY (s)", "cannot be sorted by identity"),
+        ("ORDER BY (hour(id))", "cannot be sorted by hour"),
+        ("ORDER BY id ORDER BY ts", "ORDER BY is written twice"),
+    ] {
+        let error = parse_statement(&format!("{columns} {clause}"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(message), "{clause}: {error}");
+    }
+}
+
+#[test]
 fn table_options_and_as() {
     let table = create(
         "CREATE TABLE a.b (x INT) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 TBLPROPERTIES ('write.format.default' = 'parquet', \
