@@ -2,25 +2,42 @@
 
 use crate::harness::{Client, Cluster, Settings, eventually};
 
-/// `facts`: 100,000 rows in twenty files, each with 5,000 keys in a row; `dims`: the same keys, a thousand in each group.
+/// `facts`: 100,000 rows in twenty files, each with 5,000 keys in a row; `dims`: the same keys, a thousand in each group. `facts_b` and
+/// `dims_b` are the same by buckets of `k`.
 async fn start() -> Cluster {
-    let cluster = Cluster::start_with(3, Settings::default().with("TARN_QUERY_SPREAD", "1")).await;
-    let mut client = cluster.client().await;
-    client
-        .query("CREATE TABLE facts (k BIGINT, t STRING, v BIGINT)")
-        .await;
-    for file in 0..20 {
-        let (from, to) = (file * 5_000, (file + 1) * 5_000);
+    // No side is small enough to be broadcast.
+    let settings = Settings::default()
+        .with("TARN_QUERY_SPREAD", "1")
+        .with("TARN_QUERY_BROADCAST", "1");
+    let cluster = Cluster::start_with(3, settings).await;
+    fill(&mut cluster.client().await).await;
+    cluster
+}
+
+async fn fill(client: &mut Client) {
+    for (facts, partition) in [("facts", ""), ("facts_b", "PARTITION BY (bucket(4, k))")] {
         client
             .query(&format!(
-                "INSERT INTO facts SELECT value, CONCAT('key', value), value * 2 FROM range({from}, {to})"
+                "CREATE TABLE {facts} (k BIGINT, t STRING, v BIGINT) {partition}"
+            ))
+            .await;
+        for file in 0..20 {
+            let (from, to) = (file * 5_000, (file + 1) * 5_000);
+            client
+                .query(&format!(
+                    "INSERT INTO {facts} SELECT value, CONCAT('key', value), value * 2 FROM range({from}, {to})"
+                ))
+                .await;
+        }
+    }
+    for (dims, partition) in [("dims", ""), ("dims_b", "PARTITION BY (bucket(8, k))")] {
+        client
+            .query(&format!(
+                "CREATE TABLE {dims} {partition} AS \
+                 SELECT value AS k, CONCAT('key', value) AS t, value DIV 1000 AS g FROM range(0, 100000)"
             ))
             .await;
     }
-    client
-        .query("CREATE TABLE dims AS SELECT value AS k, CONCAT('key', value) AS t, value DIV 1000 AS g FROM range(0, 100000)")
-        .await;
-    cluster
 }
 
 async fn set(client: &mut Client, variables: &[(&str, &str)]) {
@@ -89,6 +106,47 @@ async fn a_scan_reads_the_files_that_the_other_side_of_a_shuffled_join_asks_for(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn so_does_a_scan_by_buckets() {
+    let cluster = start().await;
+    let server = Cluster::server();
+    fill(&mut server.client().await).await;
+    for (workers, cluster) in [(3, cluster), (0, server)] {
+        let mut client = cluster.client().await;
+        set(
+            &mut client,
+            &[
+                ("runtime_filter_min_rows", "1000"),
+                ("runtime_filter_wait_ms", "60000"),
+            ],
+        )
+        .await;
+        for (facts, hint, dims) in [
+            ("facts_b", "COLOCATE", "dims_b"),
+            ("facts_b", "BUCKET", "dims"),
+            ("facts", "BUCKET", "dims_b"),
+        ] {
+            // A single key leaves all buckets but its own without rows, and joins drop the other side of those unread.
+            for (group, row) in [
+                ("d.g = 42", ["1000", "42499500"]),
+                ("d.t = 'key42'", ["1", "42"]),
+            ] {
+                let sql = format!(
+                    "SELECT count(*), sum(f.k) FROM {facts} f JOIN [{hint}] {dims} d ON f.k = d.k WHERE {group}"
+                );
+                let plan = format!("{:?}", client.query(&format!("EXPLAIN {sql}")).await);
+                assert!(plan.contains("RuntimeFilterTarget"), "{workers}: {plan}");
+                assert_eq!(client.query(&sql).await, [row], "{workers}: {sql}");
+                let read = rows_read(&record(&cluster, &sql).await, facts);
+                assert!(
+                    read <= 5_000,
+                    "{workers}: {sql}: {read} of 100,000 rows were read"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn joins_of_every_kind_answer_alike_whenever_the_filter_comes() {
     let cluster = start().await;
     let mut client = cluster.client().await;
@@ -96,8 +154,13 @@ async fn joins_of_every_kind_answer_alike_whenever_the_filter_comes() {
         .query("CREATE TABLE few AS SELECT * FROM (VALUES (7, 'a'), (70007, 'b'), (NULL, 'c'), (200000, 'd')) x(k, name)")
         .await;
     client
-        .query("INSERT INTO facts VALUES (NULL, NULL, 1)")
+        .query("CREATE TABLE few_b PARTITION BY (bucket(2, k)) AS SELECT * FROM few")
         .await;
+    for facts in ["facts", "facts_b"] {
+        client
+            .query(&format!("INSERT INTO {facts} VALUES (NULL, NULL, 1)"))
+            .await;
+    }
     // `few` has two keys that are in `facts`, one that is not, and a NULL that equals none.
     let answers = [
         (
@@ -166,8 +229,27 @@ async fn joins_of_every_kind_answer_alike_whenever_the_filter_comes() {
             ],
         )
         .await;
+        let mut by_buckets = 0;
         for (sql, answer) in answers {
             assert_eq!(client.query(sql).await, [answer], "wait {wait}: {sql}");
+            let bucketed = [
+                ("facts f", "facts_b f"),
+                ("few x", "few_b x"),
+                ("dims d", "dims_b d"),
+            ];
+            let few = bucketed[..1].iter().chain(&bucketed[2..]);
+            for pairs in [bucketed.iter().collect::<Vec<_>>(), few.collect()] {
+                let mut sql = sql.replace("[SHUFFLE] ", "");
+                for (plain, bucketed) in pairs {
+                    sql = sql.replace(plain, bucketed);
+                }
+                assert_eq!(client.query(&sql).await, [answer], "wait {wait}: {sql}");
+                let plan = format!("{:?}", client.query(&format!("EXPLAIN {sql}")).await);
+                by_buckets += usize::from(
+                    plan.contains("BucketJoinExec") && plan.contains("RuntimeFilterTarget"),
+                );
+            }
         }
+        assert!(by_buckets >= 10, "only {by_buckets} were joined by buckets");
     }
 }

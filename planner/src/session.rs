@@ -31,7 +31,7 @@ use crate::proven_filters::ProvenFilters;
 use crate::provider::QueryCatalogs;
 use crate::query_planner::IcebergQueryPlanner;
 use crate::replaced_rules::{self, logical_rules};
-use crate::runtime_filters::{RuntimeFilterOptions, RuntimeFilters};
+use crate::runtime_filters::{RuntimeFilterLink, RuntimeFilterOptions, RuntimeFilters};
 use crate::single_row_subqueries::SingleRowSubqueries;
 use crate::size_estimates::ForgetSizeEstimates;
 use crate::skewed_joins::SkewOptions;
@@ -171,6 +171,9 @@ pub fn session_builder(
     config.options_mut().extensions.insert(BucketPlacement {
         workers: o.workers.clone(),
     });
+    if o.workers.is_empty() {
+        config = config.with_extension(Arc::new(RuntimeFilterLink::within_process()));
+    }
     let mut builder = SessionStateBuilder::new()
         .with_session_id(o.query_id.to_string())
         .with_config(config)
@@ -229,11 +232,11 @@ fn physical_rules(o: &SessionOptions) -> Vec<PhysicalRule> {
     rules.push(Arc::new(BucketJoins {
         unasked: o.bucket_joins,
     }));
-    // One worker's joins have DataFusion's own filters, within their stage.
-    if let Some(options) = o.runtime_filters
-        && o.workers.len() > 1
-    {
-        rules.push(Arc::new(RuntimeFilters { options }));
+    if let Some(options) = o.runtime_filters {
+        rules.push(Arc::new(RuntimeFilters {
+            options,
+            workers: o.workers.len(),
+        }));
     }
     rules
 }

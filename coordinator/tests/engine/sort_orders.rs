@@ -92,7 +92,9 @@ async fn a_table_that_is_made_of_a_query_is_sorted_too() {
              SELECT n FROM (VALUES (9), (25), (11), (NULL), (20), (-1)) v (n)",
         )
         .await;
-    let rows = harness.column("SELECT coalesce(CAST(n AS CHAR), 'none') FROM c").await;
+    let rows = harness
+        .column("SELECT coalesce(CAST(n AS CHAR), 'none') FROM c")
+        .await;
     assert_eq!(rows, ["20", "25", "11", "9", "-1", "none"]);
 }
 

@@ -37,6 +37,9 @@ struct EndMessage {
     /// Of a target.
     #[prost(uint32, optional, tag = "6")]
     wait_ms: Option<u32>,
+    /// Of a source.
+    #[prost(bool, tag = "7")]
+    in_place: bool,
 }
 
 /// Whether a message is of one end of a filter.
@@ -50,14 +53,11 @@ pub(crate) fn encode_filter(
     codec: &dyn PhysicalExtensionCodec,
     buf: &mut Vec<u8>,
 ) -> Result<bool> {
-    let (end, bloom_bytes, wait_ms) =
-        if let Some(source) = node.downcast_ref::<RuntimeFilterSource>() {
-            (&source.end, Some(source.bloom_bytes), None)
-        } else if let Some(target) = node.downcast_ref::<RuntimeFilterTarget>() {
-            (&target.end, None, Some(target.wait_ms))
-        } else {
-            return Ok(false);
-        };
+    let source = node.downcast_ref::<RuntimeFilterSource>();
+    let target = node.downcast_ref::<RuntimeFilterTarget>();
+    let Some(end) = source.map(|it| &it.end).or(target.map(|it| &it.end)) else {
+        return Ok(false);
+    };
     let message = EndMessage {
         magic: MAGIC,
         id: end.id.as_bytes().to_vec(),
@@ -67,8 +67,9 @@ pub(crate) fn encode_filter(
             .iter()
             .map(|key| serialize_physical_expr(key, codec))
             .collect::<Result<_>>()?,
-        bloom_bytes,
-        wait_ms,
+        bloom_bytes: source.map(|it| it.bloom_bytes),
+        wait_ms: target.map(|it| it.wait_ms),
+        in_place: source.is_some_and(|it| it.in_place),
     };
     message.encode(buf).map_err(codec_error)?;
     Ok(true)
@@ -97,7 +98,12 @@ pub(crate) fn decode_filter(
     };
     let input = Arc::clone(input);
     match (message.bloom_bytes, message.wait_ms) {
-        (Some(bytes), None) => Ok(Arc::new(RuntimeFilterSource::new(end, bytes, input))),
+        (Some(bytes), None) => Ok(Arc::new(RuntimeFilterSource::new(
+            end,
+            bytes,
+            message.in_place,
+            input,
+        ))),
         (None, Some(wait)) => Ok(Arc::new(RuntimeFilterTarget::new(end, wait, input))),
         _ => Err(codec_error("an end of a filter is a source or a target")),
     }

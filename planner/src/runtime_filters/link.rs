@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
@@ -57,6 +58,11 @@ impl RuntimeFilterLink {
         }
     }
 
+    /// The filters of a query that runs in this process alone.
+    pub(crate) fn within_process() -> Self {
+        Self::new(Arc::new(WithinProcess::default()))
+    }
+
     /// Hands in a part, meanwhile the task goes on.
     pub(super) fn publish(&self, filter: Uuid, task: usize, tasks: usize, part: &KeySummary) {
         let part = match part.encode() {
@@ -67,7 +73,10 @@ impl RuntimeFilterLink {
             }
         };
         let transport = Arc::clone(&self.transport);
-        tokio::spawn(async move { transport.publish(filter, task, tasks, part).await });
+        // A stream may be dropped anywhere.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { transport.publish(filter, task, tasks, part).await });
+        }
     }
 
     /// A filter that all tasks of this process wait for together.
@@ -93,6 +102,23 @@ impl RuntimeFilterLink {
             }
         });
         ExpectedFilter(awaited.filter.clone())
+    }
+}
+
+/// Where there is one task, its part is the whole.
+#[derive(Debug, Default)]
+struct WithinProcess(Mutex<HashMap<Uuid, watch::Sender<Option<Vec<u8>>>>>);
+
+#[async_trait]
+impl FilterTransport for WithinProcess {
+    async fn publish(&self, filter: Uuid, _: usize, _: usize, part: Vec<u8>) {
+        let mut filters = self.0.lock();
+        filters.entry(filter).or_default().send_replace(Some(part));
+    }
+
+    async fn receive(&self, filter: Uuid) -> Option<Vec<u8>> {
+        let mut whole = self.0.lock().entry(filter).or_default().subscribe();
+        whole.wait_for(Option::is_some).await.ok()?.clone()
     }
 }
 

@@ -9,8 +9,11 @@
 //!                             ◀── the whole ──
 //! ```
 //!
+//! Joins by buckets have both ends, or one of them, in their own stage, as [`BucketJoinExec`](crate::buckets) has no filter of
+//! DataFusion's. Other joins within a stage have one.
+//!
 //! A filter never changes an answer: it says which rows cannot have a match, and a filter that is late, or never comes, drops
-//! none. Joins within a stage have DataFusion's own dynamic filters.
+//! none.
 
 mod bloom;
 mod codec;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{JoinType, NullEquality};
 use datafusion::error::Result;
 use datafusion::physical_expr::PhysicalExprRef;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
@@ -20,6 +21,8 @@ use super::FilterEnd;
 use super::source::RuntimeFilterSource;
 use super::summary::can_be_summed_up;
 use super::target::RuntimeFilterTarget;
+use crate::buckets::{BucketJoinExec, hash_join};
+use crate::proven_filters::ProvenFilters;
 use crate::scan::iceberg_scans;
 
 /// Bits of hashes for each key: less than 1 % of other keys pass.
@@ -47,26 +50,33 @@ impl Default for RuntimeFilterOptions {
     }
 }
 
-/// Puts both ends of a filter below the shuffles of joins whose build side excludes some of the keys.
+/// Puts both ends of a filter below joins whose build side excludes some of the keys: below their shuffles, where rows are
+/// shuffled, and where they are read, in joins by buckets.
 #[derive(Debug)]
 pub(crate) struct RuntimeFilters {
     pub(crate) options: RuntimeFilterOptions,
+    /// How many workers run the plan; 0 if it runs in this process.
+    pub(crate) workers: usize,
 }
 
 impl PhysicalOptimizerRule for RuntimeFilters {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
+        config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let number = AtomicU32::new(0);
-        plan.transform_up(|node| {
+        let filtered = plan.transform_up(|node| {
             Ok(match self.filtered(&node, &number)? {
                 Some(node) => Transformed::yes(node),
                 None => Transformed::no(node),
             })
-        })
-        .data()
+        })?;
+        // Workers do so themselves.
+        match filtered.transformed && self.workers == 0 {
+            true => with_filters_in_scans(filtered.data, config),
+            false => Ok(filtered.data),
+        }
     }
 
     fn name(&self) -> &str {
@@ -85,16 +95,21 @@ impl RuntimeFilters {
         node: &Arc<dyn ExecutionPlan>,
         number: &AtomicU32,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let Some(join) = node
-            .downcast_ref::<HashJoinExec>()
-            .filter(|join| drops_rows(join))
-        else {
+        let Some(join) = hash_join(node).filter(|join| drops_rows(join)) else {
             return Ok(None);
         };
-        let (Some(build), Some(probe)) = (below_shuffle(&join.left), below_shuffle(&join.right))
-        else {
-            return Ok(None);
+        let ends = (below_shuffle(&join.left), below_shuffle(&join.right));
+        let (build, probe) = match ends {
+            (Some(build), Some(probe)) => (build, probe),
+            _ if !node.is::<BucketJoinExec>() => return Ok(None),
+            // Rows that were sent here already are not worth waiting for.
+            (_, None) if is_sent(&join.right) => return Ok(None),
+            (build, probe) => (build.unwrap_or(&join.left), probe.unwrap_or(&join.right)),
         };
+        // Other joins of one worker have DataFusion's own filters, within their stage.
+        if self.workers <= 1 && !node.is::<BucketJoinExec>() {
+            return Ok(None);
+        }
         let (build_keys, probe_keys): (Vec<PhysicalExprRef>, Vec<PhysicalExprRef>) =
             join.on.iter().cloned().unzip();
         for key in &build_keys {
@@ -114,12 +129,13 @@ impl RuntimeFilters {
         let source = RuntimeFilterSource::new(
             end(build_keys),
             u32::try_from(bloom_bytes).unwrap_or(u32::MAX),
+            Arc::ptr_eq(build, &join.left),
             Arc::clone(build),
         );
         let target =
             RuntimeFilterTarget::new(end(probe_keys), self.options.wait_ms, Arc::clone(probe));
-        let left = Arc::clone(&join.left).with_new_children(vec![Arc::new(source)])?;
-        let right = Arc::clone(&join.right).with_new_children(vec![Arc::new(target)])?;
+        let left = in_place_of(build, &join.left, Arc::new(source))?;
+        let right = in_place_of(probe, &join.right, Arc::new(target))?;
         Arc::clone(node)
             .with_new_children(vec![left, right])
             .map(Some)
@@ -180,6 +196,43 @@ fn below_shuffle(side: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan
     side.downcast_ref::<RepartitionExec>()
         .filter(|_| matches!(side.output_partitioning(), Partitioning::Hash(..)))
         .map(|shuffle| shuffle.input())
+}
+
+/// Whether the rows of a side come out of a shuffle, with nothing but filters and projections since.
+fn is_sent(side: &Arc<dyn ExecutionPlan>) -> bool {
+    let mut at = side;
+    while let [child] = at.children().as_slice() {
+        if at.is::<RepartitionExec>() {
+            return true;
+        }
+        at = child;
+    }
+    false
+}
+
+/// The side with a node put in at `place`, which is the side itself or what it shuffles.
+fn in_place_of(
+    place: &Arc<dyn ExecutionPlan>,
+    side: &Arc<dyn ExecutionPlan>,
+    node: Arc<dyn ExecutionPlan>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    match Arc::ptr_eq(place, side) {
+        true => Ok(node),
+        false => Arc::clone(side).with_new_children(vec![node]),
+    }
+}
+
+/// Hands the filters of this module down to the scans. Those that DataFusion makes are there already.
+fn with_filters_in_scans(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let mut ours = config.clone();
+    ours.optimizer.enable_join_dynamic_filter_pushdown = false;
+    ours.optimizer.enable_topk_dynamic_filter_pushdown = false;
+    ours.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+    let plan = FilterPushdown::new_post_optimization().optimize(plan, &ours)?;
+    ProvenFilters.optimize(plan, config)
 }
 
 /// Whether keys of the tables below may be missing: a side with all of them would filter nothing.

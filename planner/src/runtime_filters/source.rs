@@ -27,6 +27,9 @@ pub(crate) struct RuntimeFilterSource {
     pub(super) end: FilterEnd,
     /// Bytes of hashes.
     pub(super) bloom_bytes: u32,
+    /// The join above reads its partitions as they are, and needs nothing of one that it drops: neither do the rows that it
+    /// would have been joined with.
+    pub(super) in_place: bool,
     input: Arc<dyn ExecutionPlan>,
     gathered: Arc<Mutex<Gathered>>,
 }
@@ -40,12 +43,18 @@ struct Gathered {
 }
 
 impl RuntimeFilterSource {
-    pub(super) fn new(end: FilterEnd, bloom_bytes: u32, input: Arc<dyn ExecutionPlan>) -> Self {
+    pub(super) fn new(
+        end: FilterEnd,
+        bloom_bytes: u32,
+        in_place: bool,
+        input: Arc<dyn ExecutionPlan>,
+    ) -> Self {
         let whole = KeySummary::new(bloom_bytes as usize, end.keys.len());
         let open = input.output_partitioning().partition_count();
         Self {
             end,
             bloom_bytes,
+            in_place,
             input,
             gathered: Arc::new(Mutex::new(Gathered { open, whole })),
         }
@@ -75,6 +84,7 @@ impl ExecutionPlan for RuntimeFilterSource {
             Ok([input]) => Ok(Arc::new(Self::new(
                 self.end.clone(),
                 self.bloom_bytes,
+                self.in_place,
                 input,
             ))),
             Err(children) => internal_err!("a source has one input, not {}", children.len()),
@@ -102,6 +112,7 @@ impl ExecutionPlan for RuntimeFilterSource {
                 self.bloom_bytes as usize,
                 self.end.keys.len(),
             )),
+            in_place: self.in_place,
             gathered: Arc::clone(&self.gathered),
         };
         let rows = stream::unfold((input, seen), |(mut input, mut seen)| async move {
@@ -126,7 +137,16 @@ struct Seen {
     end: FilterEnd,
     /// `None` once it is handed in.
     part: Option<KeySummary>,
+    in_place: bool,
     gathered: Arc<Mutex<Gathered>>,
+}
+
+impl Drop for Seen {
+    fn drop(&mut self) {
+        if self.in_place {
+            self.end();
+        }
+    }
 }
 
 impl Seen {
@@ -137,7 +157,7 @@ impl Seen {
         }
     }
 
-    /// All rows were seen. A stream that fails or is dropped before its end hands nothing in.
+    /// No more rows are wanted. A stream that fails or is dropped before its end hands nothing in, unless it is in place.
     fn end(&mut self) {
         let Some(part) = self.part.take() else {
             return;
