@@ -349,6 +349,46 @@ async fn ifnull_gives_decimals_for_decimals() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn texts_beside_numbers_and_dates_make_texts() {
+    let harness = Harness::start().await;
+    harness
+        .done("CREATE TABLE v (n BIGINT, d DECIMAL(9,2), dt DATE, at DATETIME, s STRING)")
+        .await;
+    harness
+        .done("INSERT INTO v VALUES (1, 1.5, '2024-01-01', '2024-01-01 10:00:00', 'x'), (NULL, NULL, NULL, NULL, NULL)")
+        .await;
+    for (expr, answer) in [
+        ("COALESCE(n, 'none')", "1;none"),
+        ("COALESCE(NULL, n, 'none')", "1;none"),
+        ("COALESCE(SUM(n), '-')", "1"),
+        ("IFNULL(d, 'none')", "1.50;none"),
+        ("IF(n = 1, dt, 'none')", "2024-01-01;none"),
+        (
+            "CASE WHEN at IS NULL THEN 'never' ELSE at END",
+            "2024-01-01 10:00:00;never",
+        ),
+        ("COALESCE(dt, s, 'none')", "2024-01-01;none"),
+        ("CASE s WHEN 'x' THEN s ELSE n END", "x;NULL"),
+        // What reads as a number or a date stays one.
+        ("COALESCE(n, '0') + 1", "2;1"),
+        (
+            "COALESCE(dt, '2000-01-01') + INTERVAL 1 DAY",
+            "2024-01-02;2000-01-02",
+        ),
+    ] {
+        let sql = format!("SELECT {expr} FROM v");
+        let sql = match expr.contains("SUM") {
+            true => sql,
+            false => format!("{sql} ORDER BY n IS NULL"),
+        };
+        assert_eq!(one(&harness, &sql).await, answer, "{sql}");
+    }
+    // Beside each other, both are divisions.
+    let halves = harness.rows("SELECT 7/2, 7 DIV 2").await;
+    assert_eq!(halves.rows, [["3.5", "3"]]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn uuids_bytes_and_early_times_may_be_partitions() {
     let harness = Harness::start().await;
     harness

@@ -79,7 +79,11 @@ impl AnalyzerRule for AlikeLists {
             Expr::InSubquery(of) => subquery_alike(of, schema),
             Expr::Case(case) => case_alike(case, schema),
             Expr::ScalarFunction(mut call) if ONE_OF_ARGUMENTS.contains(&call.func.name()) => {
-                let mut changed = made_common(call.args.iter_mut().collect(), schema);
+                let mut changed = match call.func.name() {
+                    "coalesce" | "nvl" => made_texts(call.args.iter_mut().collect(), schema),
+                    _ => false,
+                };
+                changed |= made_common(call.args.iter_mut().collect(), schema);
                 if call.func.name() == "nvl" && keeps_type(&call.args, schema) {
                     call.func = coalesce();
                     changed = true;
@@ -179,6 +183,36 @@ fn made_common(exprs: Vec<&mut Expr>, schema: &DFSchema) -> bool {
     true
 }
 
+/// Casts numbers, dates and times to texts where a text is among the values that is none of theirs: `COALESCE(n, 'none')`. Of
+/// literals such as `'0'` DataFusion makes numbers.
+fn made_texts(exprs: Vec<&mut Expr>, schema: &DFSchema) -> bool {
+    let types: Vec<Option<DataType>> = exprs
+        .iter()
+        .map(|expr| expr.get_type(schema).ok())
+        .collect();
+    let is_other = |of: &DataType| of.is_numeric() || of.is_temporal();
+    let others = || types.iter().flatten().filter(|of| is_other(of));
+    let becomes_other = |expr: &Expr| match expr {
+        Expr::Literal(text, _) => others().all(|of| text.cast_to(of).is_ok()),
+        _ => false,
+    };
+    let known = |of: &DataType| of.is_null() || of.is_string() || is_other(of);
+    let mut texts = exprs
+        .iter()
+        .zip(&types)
+        .filter(|(_, of)| of.as_ref().is_some_and(DataType::is_string));
+    let stays_text = texts.any(|(text, _)| !becomes_other(text));
+    if !stays_text || others().next().is_none() || !types.iter().flatten().all(known) {
+        return false;
+    }
+    for (expr, of) in exprs.into_iter().zip(&types) {
+        if of.as_ref().is_some_and(is_other) {
+            *expr = super::cast(std::mem::take(expr), &DataType::Utf8);
+        }
+    }
+    true
+}
+
 fn case_alike(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (whens, thens): (Vec<&mut Expr>, Vec<&mut Expr>) = case
         .when_then_expr
@@ -192,8 +226,12 @@ fn case_alike(mut case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
             schema,
         );
     }
-    let results = thens.into_iter().chain(case.else_expr.as_deref_mut());
-    changed |= made_common(results.collect(), schema);
+    let mut results: Vec<&mut Expr> = thens
+        .into_iter()
+        .chain(case.else_expr.as_deref_mut())
+        .collect();
+    changed |= made_texts(results.iter_mut().map(|it| &mut **it).collect(), schema);
+    changed |= made_common(results, schema);
     Ok(Transformed::new_transformed(Expr::Case(case), changed))
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Select, SelectItem, UnaryOperator, Value, VisitMut, VisitorMut,
+    BinaryOperator, Expr, Ident, Select, SelectItem, UnaryOperator, Value, VisitMut, VisitorMut,
 };
 
 use super::ast_build::{call, text};
@@ -110,6 +110,15 @@ impl VisitorMut for Bare {
             Expr::CompoundIdentifier(parts) => match parts.last() {
                 Some(column) => Expr::Identifier(column.clone()),
                 None => return ControlFlow::Continue(()),
+            },
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::MyIntegerDivide,
+                right,
+            } => Expr::BinaryOp {
+                left: left.clone(),
+                op: BinaryOperator::Divide,
+                right: right.clone(),
             },
             // A subquery's own columns do not tell it from another.
             Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => text("<subquery>"),
