@@ -31,7 +31,9 @@ OTHERS = {
 }
 FILTERED = "SELECT count(*) AS n, sum(amount) AS total FROM sorted_events WHERE user_id IN (SELECT user_id FROM waves WHERE wave = 42)"
 SKEWED = "SELECT u.state, count(*) AS n, sum(e.amount) AS total FROM skewed_events e JOIN plain_users u ON e.user_id = u.user_id GROUP BY u.state ORDER BY u.state"
-JOIN = "SELECT u.state, count(*) AS n, sum(e.amount) AS total FROM {} e JOIN {} u ON e.user_id = u.user_id GROUP BY u.state ORDER BY u.state"
+# All columns of both tables, and two of each.
+JOIN = "SELECT u.state, count(*) AS n, sum(e.amount) AS total, max(e.item) AS item, min(e.day) AS day, max(u.city) AS city FROM {} e JOIN {} u ON e.user_id = u.user_id GROUP BY u.state ORDER BY u.state"
+NARROW = "SELECT u.state, count(*) AS n, sum(e.amount) AS total FROM {} e JOIN {} u ON e.user_id = u.user_id GROUP BY u.state ORDER BY u.state"
 
 
 def main():
@@ -44,15 +46,16 @@ def main():
     with cluster.start(args.tarn, data, 3, args.threads) as tarn:
         make_tables(tarn, args.buckets)
         by_buckets(tarn)
-        shuffled = measure(tarn, JOIN.format("plain_events", "plain_users"), args.runs)
-        print_line("shuffle", 3, shuffled)
-        for name, tables in {
-            "colocate": ("events", "users"),
-            "bucket shuffle": ("events", "plain_users"),
-        }.items():
-            found = measure(tarn, JOIN.format(*tables), args.runs)
-            assert found["answer"] == shuffled["answer"], f"{name}: {found['answer']} is not {shuffled['answer']}"
-            print_line(name, 3, found, shuffled)
+        for width, join in [("two columns", NARROW), ("all columns", JOIN)]:
+            shuffled = measure(tarn, join.format("plain_events", "plain_users"), args.runs)
+            print_line(f"shuffle {width}", 3, shuffled)
+            for name, tables in {
+                "colocate": ("events", "users"),
+                "bucket shuffle": ("events", "plain_users"),
+            }.items():
+                found = measure(tarn, join.format(*tables), args.runs)
+                assert found["answer"] == shuffled["answer"], f"{name}: {found['answer']} is not {shuffled['answer']}"
+                print_line(f"{name} {width}", 3, found, shuffled)
         for name, sql, variable in [("runtime filter", FILTERED, "runtime_filters"), ("spread keys", SKEWED, "skew_joins")]:
             tarn.query(f"SET {variable} = OFF")
             without = measure(tarn, sql, args.runs)

@@ -253,3 +253,59 @@ async fn joins_of_every_kind_answer_alike_whenever_the_filter_comes() {
         assert!(by_buckets >= 10, "only {by_buckets} were joined by buckets");
     }
 }
+
+/// A join whose left side has no row in a bucket drops the right side of that bucket unread. What is below is still to know that
+/// nobody will ask: a filter of which that is a part, a broadcast join that is made of all partitions.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_filter_waits_for_a_bucket_that_is_not_read() {
+    let settings = Settings::default().with("TARN_QUERY_SPREAD", "1");
+    let cluster = Cluster::start_with(3, settings).await;
+    let mut client = cluster.client().await;
+    set(
+        &mut client,
+        &[
+            ("runtime_filter_min_rows", "0"),
+            // Far longer than the query may take.
+            ("runtime_filter_wait_ms", "3600000"),
+            ("max_execution_time", "120000"),
+        ],
+    )
+    .await;
+    for (table, partition) in [("a", "PARTITION BY (bucket(4, k))"), ("b", "")] {
+        client
+            .query(&format!(
+                "CREATE TABLE {table} (k BIGINT, j INT, g INT, v BIGINT) {partition}"
+            ))
+            .await;
+    }
+    for sql in [
+        "INSERT INTO a SELECT 7, value % 12, value % 3, value FROM range(0, 25)",
+        "INSERT INTO b SELECT CASE WHEN value % 5 = 0 THEN 7 END, value % 12, value % 3, value FROM range(0, 21)",
+        "CREATE TABLE c PARTITION BY (bucket(4, k)) AS SELECT value AS k FROM range(0, 10000)",
+        "CREATE TABLE one PARTITION BY (bucket(4, k)) AS SELECT 7 AS k",
+    ] {
+        client.query(sql).await;
+    }
+    // Of the 25 rows of `a` all have the key 7, and one has v = 1; of them 12 are distinct without v. `b` has five rows of that key, with
+    // v = 0, 5, 10, 15 and 20: 24 x 12 x 5 rows, of which z.v is 10 on average.
+    for (sql, row, nodes) in [
+        (
+            "SELECT count(*), sum(y.v), sum(z.v) FROM a x LEFT JOIN (SELECT DISTINCT k, j, g, 1 AS v FROM a) y \
+             ON x.k = y.k AND x.v <> y.v JOIN b z ON x.k = z.k AND y.v <> z.v",
+            ["1440", "1440", "14400"],
+            ["BucketJoinExec", "RuntimeFilterTarget", "SharedBuildExec"],
+        ),
+        (
+            "SELECT count(*), sum(y.v), sum(z.v) FROM one x JOIN (SELECT DISTINCT k, 1 AS v FROM c) y ON x.k = y.k \
+             JOIN b z ON x.k = z.k AND y.v <= z.v",
+            ["4", "4", "50"],
+            ["BucketJoinExec", "RuntimeFilterTarget", "HashJoinExec"],
+        ),
+    ] {
+        let plan = format!("{:?}", client.query(&format!("EXPLAIN {sql}")).await);
+        for node in nodes {
+            assert!(plan.contains(node), "{node}: {plan}");
+        }
+        assert_eq!(client.query(sql).await, [row], "{sql}");
+    }
+}

@@ -185,3 +185,27 @@ async fn the_sample_is_not_counted_as_read() {
     let facts = answer.reports.iter().find(|report| report.table == "facts");
     assert_eq!(facts.expect("a scan of facts").rows_read, 20_000);
 }
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_found_when_the_query_runs() {
+    let lake = lake().await;
+    let sql = "SELECT count(*) FROM facts f JOIN dims d ON f.k = d.k";
+    let mut damaged = 0;
+    let mut folders = vec![lake.folder.path().to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("is listed") {
+            let path = entry.expect("is listed").path();
+            let of_facts = path.to_string_lossy().contains("/facts");
+            if path.is_dir() {
+                folders.push(path);
+            } else if of_facts && path.extension().is_some_and(|of| of == "parquet") {
+                std::fs::write(path, b"no Parquet").expect("is overwritten");
+                damaged += 1;
+            }
+        }
+    }
+    assert_eq!(damaged, 1);
+    lake.plan(sql).await;
+    let error = lake.error(sql).await;
+    assert!(error.contains(".parquet"), "{error}");
+}

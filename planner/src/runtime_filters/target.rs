@@ -20,7 +20,7 @@ use datafusion::physical_plan::metrics::{
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 
 use super::FilterEnd;
 use super::link::{ExpectedFilter, RuntimeFilterLink};
@@ -119,21 +119,21 @@ impl ExecutionPlan for RuntimeFilterTarget {
             dropped: MetricBuilder::new(&self.metrics).counter("rows_dropped", partition),
             time: MetricBuilder::new(&self.metrics).subset_time("elapsed_compute", partition),
         };
-        let input = Arc::clone(&self.input);
+        // Begun at once: whoever counts on all partitions below (a shared build) is to know of one that is dropped unread.
+        let rows = self.input.execute(partition, context)?;
         let rows = stream::once(async move {
             let timer = waited.timer();
             dropping.expected.wait(most).await;
             timer.done();
             dropping.look();
-            let rows = input.execute(partition, context)?;
-            Ok::<_, datafusion::error::DataFusionError>(rows.map(move |batch| {
+            rows.map(move |batch| {
                 dropping.look();
                 dropping.drop_rows(batch?)
-            }))
+            })
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(
             self.schema(),
-            rows.try_flatten().boxed(),
+            rows.flatten().boxed(),
         )))
     }
 

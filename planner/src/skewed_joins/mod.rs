@@ -40,10 +40,7 @@ pub(crate) struct SkewOptions {
     pub partitions: usize,
 }
 
-/// The plan with the rows of heavy keys spread.
-///
-/// # Errors
-/// A file cannot be read.
+/// The plan with the rows of heavy keys spread. Of a file that cannot be read nothing is known: the query will tell, if it reads it.
 pub(crate) async fn with_spread_joins(
     plan: Arc<dyn ExecutionPlan>,
     options: SkewOptions,
@@ -51,9 +48,9 @@ pub(crate) async fn with_spread_joins(
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let mut heavy = HashMap::new();
     for candidate in candidates::candidates(&plan, options)? {
-        let found = sample::heavy_keys(&candidate, options, task).await?;
-        if let Some(found) = found {
-            heavy.insert(candidate.join, found);
+        match sample::heavy_keys(&candidate, options, task).await {
+            Ok(found) => heavy.extend(found.map(|found| (candidate.join, found))),
+            Err(error) => tracing::warn!(%error, "the keys of a join cannot be sampled"),
         }
     }
     if heavy.is_empty() {
