@@ -10,6 +10,7 @@ mod catalogs;
 mod client_mysql_command_line;
 mod clients_java;
 mod clients_python;
+mod cloud_stores;
 mod cluster_life;
 mod differential;
 mod glue;

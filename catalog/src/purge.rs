@@ -25,17 +25,17 @@ pub(crate) async fn purge_table(table: &PinnedTable) -> Result<()> {
     }
     let store = &table.storage().store;
     let mut listed = store.list(Some(&path));
-    let mut left = None;
     while let Some(meta) = listed.next().await {
         let meta = meta.map_err(|e| store_error("list", location, &e))?;
         match store.delete(&meta.location).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-            Err(error) => left = Some(store_error("delete", meta.location.as_ref(), &error)),
+            // The others would fail alike, each after all its retries.
+            Err(error) => return Err(store_error("delete below", location, &error)),
         }
     }
     drop(listed);
     remove_empty_directories(table.storage(), location).await;
-    left.map_or(Ok(()), Err)
+    Ok(())
 }
 
 /// Local files leave directories behind, which object stores do not have. Those that are not empty are kept.

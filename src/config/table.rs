@@ -368,7 +368,7 @@ pub const SETTINGS: &[Setting] = &[
         "retry_timeout",
         SOME_TIME,
         "90s",
-        "All attempts of one request together take no longer than this.",
+        "No attempt of a request begins later than this after its first; each ends by `store.request_timeout`.",
     ),
     setting(
         "audit",

@@ -7,17 +7,29 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::{Error, ObjectStore, Result};
 
 use super::StoreSettings;
-use super::client_options::{client_options, retry_config};
+use super::client_options::{client_options, endpoint, retry_config, token};
 
 /// The host of Microsoft's public cloud, less the account.
 const PUBLIC_HOST: &str = "dfs.core.windows.net";
 
 /// The account that the properties name, if they do.
 pub(super) fn account(properties: &BTreeMap<String, String>) -> &str {
-    ["adls.account-name", "adls.auth.shared-key.account.name"]
+    let named = ["adls.account-name", "adls.auth.shared-key.account.name"]
         .iter()
-        .find_map(|key| properties.get(*key))
-        .map_or("", String::as_str)
+        .find_map(|key| properties.get(*key));
+    let connection = properties.get("adls.connection-string");
+    let connected = || connection.and_then(|it| parts(it).find(|(name, _)| *name == "AccountName"));
+    match named {
+        Some(name) => name,
+        None => connected().map_or("", |(_, name)| name),
+    }
+}
+
+/// What a connection string says: `AccountName=…;AccountKey=…`.
+fn parts(connection: &str) -> impl Iterator<Item = (&str, &str)> {
+    let parts = connection.split(';');
+    let named = parts.filter_map(|part| part.split_once('='));
+    named.map(|(name, value)| (name.trim(), value.trim()))
 }
 
 /// Opens `container@host` or, in the account that the properties name, `container`. Without credentials of its own,
@@ -67,15 +79,15 @@ pub(super) fn open_container(
             .find_map(|key| get(key))
             .or_else(|| get(key))
     };
-    let mut endpoint = get("adls.endpoint").map(str::to_string);
-    if endpoint.is_none()
+    let mut address = get("adls.endpoint").map(str::to_string);
+    if address.is_none()
         && let Some((_, rest)) = of_host
         && rest != PUBLIC_HOST
         && !rest.is_empty()
     {
         // Another cloud, such as China's. Everything is asked of the blob service.
         let rest = rest.replacen("dfs.", "blob.", 1);
-        endpoint = Some(format!("https://{account}.{rest}"));
+        address = Some(format!("https://{account}.{rest}"));
     }
     let mut key = for_account("adls.account-key").or_else(|| {
         get("adls.auth.shared-key.account.key")
@@ -83,31 +95,27 @@ pub(super) fn open_container(
     });
     let mut sas = for_account("adls.sas-token");
     if let Some(connection) = for_account("adls.connection-string") {
-        for (name, value) in connection
-            .split(';')
-            .filter_map(|part| part.split_once('='))
-        {
-            match name.trim() {
+        for (name, value) in parts(connection) {
+            match name {
                 "AccountKey" => key = key.or(Some(value)),
                 "SharedAccessSignature" => sas = sas.or(Some(value)),
-                "BlobEndpoint" if endpoint.is_none() => {
-                    endpoint = Some(value.trim_end_matches('/').to_string());
-                }
+                "BlobEndpoint" if address.is_none() => address = Some(value.to_string()),
                 _ => {}
             }
         }
     }
-    let allow_http = endpoint
+    let allow_http = address
         .as_ref()
-        .is_some_and(|endpoint| endpoint.starts_with("http://"));
+        .is_some_and(|address| address.starts_with("http://"));
     builder = builder
         .with_account(account)
         .with_client_options(client_options(settings, allow_http));
-    if let Some(endpoint) = endpoint {
-        builder = builder.with_endpoint(endpoint.trim_end_matches('/').to_string());
+    if let Some(address) = address {
+        let address = endpoint("Azure", "adls.endpoint", &address)?;
+        builder = builder.with_endpoint(address.to_string());
     }
     if let Some(host) = get("adls.authority-host") {
-        builder = builder.with_authority_host(host);
+        builder = builder.with_authority_host(endpoint("Azure", "adls.authority-host", host)?);
     }
     let secret = (
         get("adls.client-id"),
@@ -120,8 +128,9 @@ pub(super) fn open_container(
         builder = builder.with_access_key(key);
     } else if let Some(sas) = sas {
         builder = builder.with_config(AzureConfigKey::SasKey, sas);
-    } else if let Some(token) = get("adls.token") {
-        builder = builder.with_bearer_token_authorization(token);
+    } else if let Some(bearer) = get("adls.token") {
+        let bearer = token("Azure", "adls.token", bearer)?;
+        builder = builder.with_bearer_token_authorization(bearer);
     } else if let (Some(id), Some(secret), Some(tenant)) = secret {
         builder = builder.with_client_secret_authorization(id, secret, tenant);
     }
@@ -181,6 +190,12 @@ mod tests {
                 assert!(shown.contains(part), "{bucket} {properties:?}: {shown}");
             }
         }
+        let connection = (
+            "adls.connection-string",
+            "DefaultEndpointsProtocol=https;AccountName=acc;AccountKey=aHVzaA==",
+        );
+        let shown = opened("box", &[connection]).unwrap();
+        assert!(shown.contains("account: \"acc\""), "{shown}");
         let error = opened("box", &[]).unwrap_err().to_string();
         assert!(error.contains("adls.account-name"), "{error}");
     }

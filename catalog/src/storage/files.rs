@@ -109,5 +109,47 @@ pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
         }
         current = error.source();
     }
-    messages.join(": ")
+    without_signatures(&messages.join(": "))
+}
+
+/// The message without the signatures of addresses that are signed: `…&sig=…`, `…&X-Amz-Signature=…`. object_store shows some.
+fn without_signatures(message: &str) -> String {
+    let mut shown = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some((before, signature)) = ["sig=", "Signature="]
+        .iter()
+        .filter_map(|name| rest.find(name).map(|at| at + name.len()))
+        .min()
+        .map(|at| rest.split_at(at))
+    {
+        let ends = |c: char| c == '&' || c.is_whitespace() || "\"')".contains(c);
+        let end = signature.find(ends).unwrap_or(signature.len());
+        shown.push_str(before);
+        shown.push_str("***");
+        rest = &signature[end..];
+    }
+    shown + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_signatures;
+
+    #[test]
+    fn signatures_are_not_shown() {
+        for (message, shown) in [
+            ("no signature", "no signature"),
+            (
+                "POST http://h/box?comp=batch&se=2026&sig=hush%3D in 3 ms (?sig=hush)",
+                "POST http://h/box?comp=batch&se=2026&sig=*** in 3 ms (?sig=***)",
+            ),
+            ("?sig=hush&se=1", "?sig=***&se=1"),
+            (
+                "GET http://h/k?X-Amz-Signature=hush\nx",
+                "GET http://h/k?X-Amz-Signature=***\nx",
+            ),
+        ] {
+            assert_eq!(without_signatures(message), shown);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::{Error, ObjectStore, Result, StaticCredentialProvider};
 
 use super::StoreSettings;
-use super::client_options::{client_options, retry_config};
+use super::client_options::{client_options, endpoint, retry_config, token};
 
 /// Opens `bucket`. Without credentials of its own, Google's default ones are looked for: the file that
 /// `GOOGLE_APPLICATION_CREDENTIALS` names, those of `gcloud`, the machine's.
@@ -31,21 +31,21 @@ pub(super) fn open_bucket(
             host.is_some_and(|host| host.starts_with("http://")),
         ));
     if let Some(host) = host {
-        builder = builder.with_base_url(host.trim_end_matches('/'));
+        builder = builder.with_base_url(endpoint("GCS", "gcs.service.host", host)?);
     }
     let anonymous = get(&["gcs.no-auth", "gcs.allow-anonymous"])
         .is_some_and(|value| value.eq_ignore_ascii_case("true"));
     if anonymous {
-        // A credential that is never sent keeps the builder from looking for another.
+        // An empty credential keeps the builder from looking for another. Reads go without it.
         let none = GcpCredential {
             bearer: String::new(),
         };
         builder = builder
             .with_credentials(Arc::new(StaticCredentialProvider::new(none)))
             .with_skip_signature(true);
-    } else if let Some(token) = get(&["gcs.oauth2.token"]) {
+    } else if let Some(bearer) = get(&["gcs.oauth2.token"]) {
         let credential = GcpCredential {
-            bearer: token.to_string(),
+            bearer: token("GCS", "gcs.oauth2.token", bearer)?.to_string(),
         };
         builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(credential)));
     } else if let Some(key) = get(&["gcs.credentials-json"]) {

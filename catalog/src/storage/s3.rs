@@ -148,7 +148,10 @@ pub(super) fn open_bucket(
         .map(str::to_string)
         .or_else(|| builder.get_config_value(&AmazonS3ConfigKey::S3Endpoint))
         .or_else(|| builder.get_config_value(&AmazonS3ConfigKey::Endpoint));
-    let endpoint = endpoint.as_deref();
+    let endpoint = endpoint
+        .as_deref()
+        .map(|address| super::client_options::endpoint("S3", "s3.endpoint", address))
+        .transpose()?;
     if let Some(endpoint) = endpoint {
         builder = at_endpoint(builder, endpoint);
     }

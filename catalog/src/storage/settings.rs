@@ -17,7 +17,7 @@ pub struct StoreSettings {
     pub initial_backoff: Duration,
     /// The longest pause between two attempts.
     pub max_backoff: Duration,
-    /// All attempts of one request together take no longer than this.
+    /// No attempt of a request begins later than this after its first; each ends by the request timeout.
     pub retry_timeout: Duration,
 }
 
