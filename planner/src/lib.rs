@@ -30,6 +30,7 @@ mod margin_pool;
 mod memory;
 mod metadata_answers;
 mod metadata_tables;
+mod null_supplying;
 mod optimize;
 mod ordered_files;
 mod pass_through;

@@ -13,7 +13,7 @@
 //!
 //! At `b` it rules out rows, row groups and files that it says nothing about. So each filter is followed down once more, by
 //! position, and a scan to which it does not lead loses it. So does the right side of `NOT IN`, where a NULL that the filter rules
-//! out decides the answer, and of `<=>`, where it finds its like.
+//! out decides the answer, and of `<=>`, where it finds its like; and an aggregate whose filter is not of all that it computes.
 
 use std::sync::Arc;
 
@@ -68,23 +68,31 @@ struct Live {
 impl Live {
     /// The filter that the operator hands to its child `child`.
     fn made_by(node: &Arc<dyn ExecutionPlan>, child: usize) -> Option<Self> {
-        let filter: Arc<dyn PhysicalExpr> = if let Some(join) = node.downcast_ref::<HashJoinExec>()
-        {
-            // The side that is probed; all of it, where a NULL there decides for every row (NOT IN) or finds another (`<=>`).
-            let nulls_count =
-                join.null_aware || join.null_equality() == NullEquality::NullEqualsNull;
-            join.dynamic_filter_expr()
-                .filter(|_| child == 1 && !nulls_count)?
-                .clone()
-        } else if let Some(sort) = node.downcast_ref::<SortExec>() {
-            sort.dynamic_filter_expr()?
-        } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
-            aggregate.dynamic_filter_expr()?.clone()
-        } else if let Some(target) = node.downcast_ref::<RuntimeFilterTarget>() {
-            Arc::clone(target.pruning()) as _
-        } else {
-            return None;
-        };
+        let filter: Arc<dyn PhysicalExpr> =
+            if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+                // The side that is probed; all of it, where a NULL there decides for every row (NOT IN) or finds another (`<=>`).
+                let nulls_count =
+                    join.null_aware || join.null_equality() == NullEquality::NullEqualsNull;
+                join.dynamic_filter_expr()
+                    .filter(|_| child == 1 && !nulls_count)?
+                    .clone()
+            } else if let Some(sort) = node.downcast_ref::<SortExec>() {
+                sort.dynamic_filter_expr()?
+            } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
+                // DataFusion 54 makes one of the columns among the arguments, and forgets the others: of `max(a), max(a + b)` it would
+                // keep rows with a large `a`.
+                let columns_alone = aggregate.aggr_expr().iter().all(
+                    |call| matches!(call.expressions().as_slice(), [arg] if arg.is::<Column>()),
+                );
+                aggregate
+                    .dynamic_filter_expr()
+                    .filter(|_| columns_alone)?
+                    .clone()
+            } else if let Some(target) = node.downcast_ref::<RuntimeFilterTarget>() {
+                Arc::clone(target.pruning()) as _
+            } else {
+                return None;
+            };
         Some(Self {
             id: filter.expression_id()?,
             children: filter.children().into_iter().cloned().collect(),

@@ -24,6 +24,7 @@ use crate::extension_types::{ExtensionTexts, ExtensionTypes};
 use crate::hints::HintedRelations;
 use crate::memory::query_runtime;
 use crate::metadata_answers::MetadataAnswers;
+use crate::null_supplying::NullSupplyingSides;
 use crate::ordered_files::OrderedFiles;
 use crate::portable_joins::PortableJoins;
 use crate::progress::QueryProgress;
@@ -218,6 +219,7 @@ fn physical_rules(o: &SessionOptions) -> Vec<PhysicalRule> {
         rules.insert(place.map_or(rules.len(), |place| place + 1), rule);
     };
     after(PushdownSort::new().name(), Arc::new(OrderedFiles));
+    after(JoinSelection::new().name(), Arc::new(NullSupplyingSides));
     after(JoinSelection::new().name(), Arc::new(ForgetSizeEstimates));
     rules.insert(
         0,

@@ -137,7 +137,7 @@ impl AppendWriter {
             to_arrow_schema(&schema).map_err(|error| invalid(error.message().to_string()))?,
         );
         let spec = metadata.default_partition_spec().clone();
-        let sort_keys = SortKeys::new(metadata)?.map(Arc::new);
+        let sort_keys = SortKeys::new(metadata, &arrow_schema).map(Arc::new);
         let order = sort_keys.as_ref().filter(|_| options.sorted);
         let kind = Arc::new(FileKind {
             layout: FileLayout::new(metadata).map_err(invalid)?,

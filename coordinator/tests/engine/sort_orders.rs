@@ -113,3 +113,52 @@ async fn what_does_not_fit_is_told_as_for_other_tables() {
     assert_eq!(error.kind, ErrorKind::NoSuchColumn);
     assert_eq!(harness.column("SELECT count(*) FROM e").await, ["0"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_no_partitioning_would_have() {
+    let harness = Harness::start().await;
+    for (table, order, ids, order_ids) in [
+        (
+            "CREATE TABLE k (id INT, at DATETIME)",
+            "day(at) DESC, hour(at)",
+            ["3", "2", "1"],
+            "1",
+        ),
+        (
+            "CREATE TABLE k (id INT, at DATE)",
+            "year(at), month(at) DESC",
+            ["1", "3", "2"],
+            "1",
+        ),
+        // All rows are alike to it.
+        (
+            "CREATE TABLE k (id INT, at DATETIME)",
+            "void(at)",
+            ["1", "2", "3"],
+            "NULL",
+        ),
+        (
+            "CREATE TABLE k (id INT, at DATETIME)",
+            "void(at), id DESC",
+            ["3", "2", "1"],
+            "1",
+        ),
+    ] {
+        harness.done(&format!("{table} ORDER BY ({order})")).await;
+        harness
+            .done("INSERT INTO k VALUES (1, '2023-02-01 05:00:00'), (2, '2024-01-01 07:00:00'), (3, '2024-05-01 06:00:00')")
+            .await;
+        assert_eq!(harness.column("SELECT id FROM k").await, ids, "{order}");
+        let order_id = "SELECT coalesce(CAST(sort_order_id AS CHAR), 'NULL') FROM k$files";
+        assert_eq!(harness.column(order_id).await, [order_ids], "{order}");
+        harness.done("DROP TABLE k").await;
+    }
+    // Hours of nanoseconds are not computed: the rows are written as they come.
+    harness
+        .done("CREATE TABLE n (id INT, at TIMESTAMPTZ_NS) ORDER BY (hour(at)) TBLPROPERTIES ('format-version' = '3')")
+        .await;
+    harness
+        .done("INSERT INTO n VALUES (2, '2024-01-01 07:00:00'), (1, '2023-01-01 07:00:00')")
+        .await;
+    assert_eq!(harness.column("SELECT id FROM n").await, ["2", "1"]);
+}

@@ -30,6 +30,7 @@ use super::route::shuffle_by_bucket;
 use super::scan::bucketed_scans;
 use super::subtree::{Bucketed, Grouping, Subtree, common_buckets, ordered};
 use crate::hints::JoinHintExec;
+use crate::null_supplying::NullSupplyingExec;
 
 type Plan = Arc<dyn ExecutionPlan>;
 type On = [(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)];
@@ -211,6 +212,7 @@ fn passage(plan: &Plan) -> Option<Passage> {
         || plan.is::<LocalLimitExec>()
         || plan.is::<BufferExec>()
         || plan.is::<JoinHintExec>()
+        || plan.is::<NullSupplyingExec>()
     {
         return free(all());
     }

@@ -304,9 +304,6 @@ impl ScanPlan<'_> {
         let feature = match (file.content_type(), file.file_format()) {
             (DataContentType::Data, DataFileFormat::Parquet) => return Ok(None),
             (DataContentType::Data, format) => match FileFormat::of_data_file(format) {
-                Some(_) if self.table.has_row_lineage() => {
-                    format!("row lineage of files of format {format:?}")
-                }
                 Some(format) => return Ok(Some(format)),
                 None => format!("data files of format {format:?}"),
             },

@@ -1,5 +1,6 @@
 //! Files of several formats in one scan: what is pushed down to them, and parts of them.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,7 +30,10 @@ use tarn_catalog::{StorageDescriptor, StoreSettings, TableName, location_to_path
 
 use super::lake::rows;
 use crate::formats::FileFormat;
-use crate::scan::{IcebergSource, ScanStores, ScanTable, TableColumns, data_file};
+use crate::scan::{
+    FileConstants, IcebergSource, ScanStores, ScanTable, TableColumns, data_file, inherited,
+    with_row_lineage,
+};
 use crate::{ScanCodec, SessionOptions, session_config};
 
 /// `id` and `word`: an ORC file of ids 0 to 19999 in 20 stripes, whose columns have no ids; an Avro file of 20000 to
@@ -50,10 +54,8 @@ impl MixedTable {
             field(2, "word", PrimitiveType::String),
         ]);
         let mapped = MappedField::new(Some(1), vec!["n".to_string()], vec![]);
-        let columns = TableColumns::new(
-            Arc::new(schema.build().expect("a schema")),
-            Some(NameMapping::new(vec![mapped])),
-        );
+        let schema = with_row_lineage(&schema.build().expect("a schema")).expect("a schema");
+        let columns = TableColumns::new(Arc::new(schema), Some(NameMapping::new(vec![mapped])));
         Arc::new(columns.expect("columns"))
     }
 }
@@ -83,10 +85,10 @@ impl TableProvider for MixedTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let mut groups = vec![vec![], vec![]];
-        for (name, format) in [
-            ("numbers.orc", Some(FileFormat::Orc)),
-            ("numbers.avro", Some(FileFormat::Avro)),
-            ("numbers.parquet", None),
+        for (name, format, first_row_id) in [
+            ("numbers.orc", Some(FileFormat::Orc), 1_000_000),
+            ("numbers.avro", Some(FileFormat::Avro), 2_000_000),
+            ("numbers.parquet", None, 3_000_000),
         ] {
             let path = self.folder.join(name);
             let size = path.metadata()?.len();
@@ -95,6 +97,8 @@ impl TableProvider for MixedTable {
             if let Some(format) = format {
                 file = file.with_extension(format);
             }
+            let constants = inherited(Some(first_row_id), Some(first_row_id / 1_000_000));
+            file = file.with_extension(FileConstants(Arc::new(HashMap::from(constants))));
             for part in 0..self.parts {
                 let at = |part: u64| (size * part / self.parts) as i64;
                 let mut file = file.clone();
@@ -214,6 +218,16 @@ async fn files_of_all_formats_answer_together() {
                 "SELECT a.id FROM t a JOIN t b ON a.id = b.id AND b.word = 'avro-5'",
                 "20005",
             ),
+            // By their position in their file, whatever is skipped.
+            (
+                "SELECT id, _row_id, _last_updated_sequence_number FROM t WHERE id IN (0, 13579, 20000, 20042, 20107) ORDER BY id",
+                "0,1000000,1; 13579,1013579,1; 20000,2000000,2; 20042,2000042,2; 20107,3000007,3",
+            ),
+            (
+                "SELECT _last_updated_sequence_number, min(_row_id - id), max(_row_id - id), count(*) FROM t GROUP BY 1 ORDER BY 1",
+                "1,1000000,1000000,20000; 2,1980000,1980000,100; 3,2979900,2979900,100",
+            ),
+            ("SELECT id FROM t WHERE _row_id = 1019999", "19999"),
         ] {
             let frame = context
                 .sql(sql)

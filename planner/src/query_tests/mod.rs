@@ -4,6 +4,7 @@ mod answers;
 mod buckets;
 mod codec;
 mod common_subplans;
+mod constants;
 mod damaged_files;
 mod defaults;
 mod deletes;

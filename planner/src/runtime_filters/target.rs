@@ -1,7 +1,7 @@
 //! The end of a runtime filter at which rows are dropped.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use datafusion::arrow::array::RecordBatch;
@@ -38,26 +38,35 @@ pub(crate) struct RuntimeFilterTarget {
     /// The longest wait, in milliseconds.
     pub(super) wait_ms: u32,
     input: Arc<dyn ExecutionPlan>,
-    /// What the scans below prune by.
-    pruning: Arc<DynamicFilterPhysicalExpr>,
+    pruning: Pruning,
     metrics: ExecutionPlanMetricsSet,
+}
+
+/// What the scans below prune by; the first partition to get the filter makes it.
+#[derive(Debug, Clone)]
+struct Pruning {
+    filter: Arc<DynamicFilterPhysicalExpr>,
+    made: Arc<Once>,
 }
 
 impl RuntimeFilterTarget {
     pub(super) fn new(end: FilterEnd, wait_ms: u32, input: Arc<dyn ExecutionPlan>) -> Self {
-        let pruning = DynamicFilterPhysicalExpr::new(end.keys.clone(), lit(true));
+        let filter = DynamicFilterPhysicalExpr::new(end.keys.clone(), lit(true));
         Self {
             end,
             wait_ms,
             input,
-            pruning: Arc::new(pruning),
+            pruning: Pruning {
+                filter: Arc::new(filter),
+                made: Arc::new(Once::new()),
+            },
             metrics: ExecutionPlanMetricsSet::new(),
         }
     }
 
     /// The filter that it hands down.
     pub(crate) fn pruning(&self) -> &Arc<DynamicFilterPhysicalExpr> {
-        &self.pruning
+        &self.pruning.filter
     }
 }
 
@@ -89,7 +98,7 @@ impl ExecutionPlan for RuntimeFilterTarget {
                 end: self.end.clone(),
                 wait_ms: self.wait_ms,
                 input,
-                pruning: Arc::clone(&self.pruning),
+                pruning: self.pruning.clone(),
                 metrics: self.metrics.clone(),
             })),
             Err(children) => internal_err!("a target has one input, not {}", children.len()),
@@ -113,7 +122,7 @@ impl ExecutionPlan for RuntimeFilterTarget {
             expected: link.expect(self.end.id),
             arrived: None,
             end: self.end.clone(),
-            pruning: Arc::clone(&self.pruning),
+            pruning: self.pruning.clone(),
             schema: self.schema(),
             tried: Some((0, 0)),
             dropped: MetricBuilder::new(&self.metrics).counter("rows_dropped", partition),
@@ -149,7 +158,7 @@ impl ExecutionPlan for RuntimeFilterTarget {
     ) -> Result<FilterDescription> {
         let mut child = ChildFilterDescription::from_child(&parent_filters, &self.input)?;
         if phase == FilterPushdownPhase::Post {
-            let own = Arc::clone(&self.pruning) as Arc<dyn PhysicalExpr>;
+            let own = Arc::clone(&self.pruning.filter) as Arc<dyn PhysicalExpr>;
             child = child.with_self_filter(own);
         }
         Ok(FilterDescription::new().with_child(child))
@@ -170,7 +179,7 @@ struct Dropping {
     expected: ExpectedFilter,
     arrived: Option<Arc<KeySummary>>,
     end: FilterEnd,
-    pruning: Arc<DynamicFilterPhysicalExpr>,
+    pruning: Pruning,
     schema: datafusion::arrow::datatypes::SchemaRef,
     /// Rows that were looked at, and those of them that stayed; `None` once it is known that it is worth it.
     tried: Option<(usize, usize)>,
@@ -187,12 +196,14 @@ impl Dropping {
         let Some(summary) = self.expected.now() else {
             return;
         };
-        let pruned = summary
-            .predicate(&self.end.keys, &self.schema)
-            .and_then(|predicate| self.pruning.update(predicate));
-        if let Err(error) = pruned {
-            tracing::warn!(%error, "a runtime filter cannot prune files");
-        }
+        self.pruning.made.call_once(|| {
+            let pruned = summary
+                .predicate(&self.end.keys, &self.schema)
+                .and_then(|predicate| self.pruning.filter.update(predicate));
+            if let Err(error) = pruned {
+                tracing::warn!(%error, "a runtime filter cannot prune files");
+            }
+        });
         if !summary.tells_rows_apart() {
             self.tried = Some((usize::MAX, usize::MAX));
         }

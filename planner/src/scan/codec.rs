@@ -47,6 +47,7 @@ use crate::deletes::FileDeletes;
 use crate::error::codec_error;
 use crate::formats::FileFormat;
 use crate::metadata_answers::{decode_answer, encode_answer};
+use crate::null_supplying::NullSupplyingExec;
 use crate::progress::QueryProgress;
 use crate::runtime_filters::{decode_filter, encode_filter, is_filter};
 
@@ -169,6 +170,10 @@ impl PhysicalExtensionCodec for ScanCodec {
             SharedBuildExec::encode(buf);
             return Ok(());
         }
+        if node.is::<NullSupplyingExec>() {
+            NullSupplyingExec::encode(buf);
+            return Ok(());
+        }
         let config = node
             .downcast_ref::<DataSourceExec>()
             .and_then(|exec| exec.data_source().downcast_ref());
@@ -246,6 +251,9 @@ impl PhysicalExtensionCodec for ScanCodec {
         }
         if SharedBuildExec::is_in(buf) {
             return SharedBuildExec::over(inputs);
+        }
+        if NullSupplyingExec::is_in(buf) {
+            return NullSupplyingExec::over(inputs);
         }
         if is_filter(buf) {
             return decode_filter(buf, inputs, ctx, self);

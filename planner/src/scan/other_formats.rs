@@ -23,6 +23,7 @@ use super::column_adapter::FileConstants;
 use super::file_columns::TableColumns;
 use super::morselizer::WithDeletes;
 use super::reader::{ReadSource, ScannedFile};
+use super::row_lineage::InheritedColumns;
 use super::scan_table::ScanTable;
 use crate::deletes::{DeleteLoader, FileDeletes};
 use crate::formats::{FileFormat, FileRows, RowsRequest, WantedField, read_rows};
@@ -48,11 +49,12 @@ impl OtherFormats {
         let columns = self.columns();
         let schema = self.table.columns.arrow().project(&columns)?;
         let constants = file.extensions.get::<FileConstants>();
-        let fields = columns
+        let mut fields = columns
             .iter()
             .map(|index| wanted_field(&self.table.columns, *index, constants))
-            .collect::<Result<_>>()?;
+            .collect::<Result<Vec<_>>>()?;
         let rows = FileRead {
+            inherited: InheritedColumns::taken_from(&mut fields),
             request: RowsRequest {
                 bytes: Arc::new(ScannedFile::new(
                     Arc::clone(&self.source),
@@ -156,6 +158,7 @@ impl Steps {
 /// One file: a planner that has a single morsel to give, and that morsel.
 struct FileRead {
     request: RowsRequest,
+    inherited: InheritedColumns,
     steps: Steps,
     with_deletes: Arc<WithDeletes>,
     source: Arc<ReadSource>,
@@ -201,12 +204,14 @@ impl Morsel for FileRead {
             let deleted = self.deleted().await?;
             let Self {
                 request,
+                inherited,
                 steps,
                 with_deletes,
                 ..
             } = *self;
             let batches = read_rows(request).filter_map(move |rows| {
                 let batch = rows.map_err(DataFusionError::from).and_then(|rows| {
+                    let rows = inherited.given_to(rows)?;
                     let batch = without(rows, &deleted, &with_deletes.loader)?;
                     steps.apply(batch)
                 });

@@ -14,7 +14,8 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Schema};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Int64Type, Schema};
 use datafusion::error::Result;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
@@ -23,6 +24,7 @@ use datafusion::scalar::ScalarValue;
 use iceberg::spec::{NestedField, PrimitiveType, Schema as IcebergSchema, Type};
 
 use super::positions::POSITION;
+use crate::formats::{FileRows, WantedField};
 
 /// Reserved field ids of the specification.
 pub(crate) const ROW_ID: i32 = 2_147_483_540;
@@ -95,5 +97,52 @@ pub(super) fn lineage_expr(
             case(None, vec![(is_null, value)], Some(own))
         }
         _ => Ok(value),
+    }
+}
+
+/// The columns of row lineage among those that a file of another format than Parquet is read for: their positions, and what the rows of the
+/// file inherit of them.
+#[derive(Debug, Default)]
+pub(super) struct InheritedColumns(Vec<(usize, i32, i64)>);
+
+impl InheritedColumns {
+    /// Takes the constants off these columns: the file may have some of the values itself.
+    pub(super) fn taken_from(fields: &mut [WantedField]) -> Self {
+        let inherited = fields.iter_mut().enumerate().filter_map(|(index, wanted)| {
+            let id = wanted.field.id;
+            match is_row_lineage(id).then(|| wanted.constant.take())? {
+                Some(ScalarValue::Int64(Some(value))) => Some((index, id, value)),
+                _ => None,
+            }
+        });
+        Self(inherited.collect())
+    }
+
+    /// The rows with what they inherit where they have nothing of their own.
+    pub(super) fn given_to(&self, rows: FileRows) -> Result<FileRows> {
+        if self.0.is_empty() {
+            return Ok(rows);
+        }
+        let FileRows { first_row, batch } = rows;
+        let mut columns = batch.columns().to_vec();
+        for (index, id, value) in &self.0 {
+            let Some(own) = columns[*index].as_primitive_opt::<Int64Type>() else {
+                continue;
+            };
+            let first = match *id {
+                ROW_ID => value.saturating_add_unsigned(first_row),
+                _ => *value,
+            };
+            let step = i64::from(*id == ROW_ID);
+            let values = own.iter().zip(0i64..);
+            let values: Int64Array = values
+                .map(|(own, row)| own.or(Some(first.saturating_add(step * row))))
+                .collect();
+            columns[*index] = Arc::new(values) as ArrayRef;
+        }
+        Ok(FileRows {
+            first_row,
+            batch: RecordBatch::try_new(batch.schema(), columns)?,
+        })
     }
 }

@@ -12,7 +12,8 @@ use datafusion::datasource::physical_plan::{
 };
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::physical_expr::expressions::Column;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, lit};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{
@@ -295,8 +296,11 @@ impl FileSource for IcebergSource {
             .unwrap_or_else(|_| Arc::new(source.clone()))
     }
 
+    /// DataFusion takes a column for constant that a scan's filter compares with one value, but rows of other values come out of files that
+    /// are not ruled out. Of an OR it knows nothing.
     fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
-        self.parquet.filter()
+        let filter = self.parquet.filter()?;
+        Some(Arc::new(BinaryExpr::new(filter, Operator::Or, lit(false))))
     }
 
     fn projection(&self) -> Option<&ProjectionExprs> {
