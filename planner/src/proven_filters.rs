@@ -68,31 +68,26 @@ struct Live {
 impl Live {
     /// The filter that the operator hands to its child `child`.
     fn made_by(node: &Arc<dyn ExecutionPlan>, child: usize) -> Option<Self> {
-        let filter: Arc<dyn PhysicalExpr> =
-            if let Some(join) = node.downcast_ref::<HashJoinExec>() {
-                // The side that is probed; all of it, where a NULL there decides for every row (NOT IN) or finds another (`<=>`).
-                let nulls_count =
-                    join.null_aware || join.null_equality() == NullEquality::NullEqualsNull;
-                join.dynamic_filter_expr()
-                    .filter(|_| child == 1 && !nulls_count)?
-                    .clone()
-            } else if let Some(sort) = node.downcast_ref::<SortExec>() {
-                sort.dynamic_filter_expr()?
-            } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
-                // DataFusion 54 makes one of the columns among the arguments, and forgets the others: of `max(a), max(a + b)` it would
-                // keep rows with a large `a`.
-                let columns_alone = aggregate.aggr_expr().iter().all(
-                    |call| matches!(call.expressions().as_slice(), [arg] if arg.is::<Column>()),
-                );
-                aggregate
-                    .dynamic_filter_expr()
-                    .filter(|_| columns_alone)?
-                    .clone()
-            } else if let Some(target) = node.downcast_ref::<RuntimeFilterTarget>() {
-                Arc::clone(target.pruning()) as _
-            } else {
-                return None;
-            };
+        let filter: Arc<dyn PhysicalExpr> = if let Some(join) = node.downcast_ref::<HashJoinExec>()
+        {
+            // The side that is probed; all of it, where a NULL there decides for every row (NOT IN) or finds another (`<=>`).
+            let nulls_count =
+                join.null_aware || join.null_equality() == NullEquality::NullEqualsNull;
+            join.dynamic_filter_expr()
+                .filter(|_| child == 1 && !nulls_count)?
+                .clone()
+        } else if let Some(sort) = node.downcast_ref::<SortExec>() {
+            sort.dynamic_filter_expr()?
+        } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
+            let whole = aggregate
+                .dynamic_filter_expr()
+                .filter(|_| is_of_columns(aggregate));
+            whole?.clone()
+        } else if let Some(target) = node.downcast_ref::<RuntimeFilterTarget>() {
+            Arc::clone(target.pruning()) as _
+        } else {
+            return None;
+        };
         Some(Self {
             id: filter.expression_id()?,
             children: filter.children().into_iter().cloned().collect(),
@@ -131,6 +126,13 @@ impl Live {
         }
         Ok(true)
     }
+}
+
+/// Whether an aggregate's filter is of all that it computes. DataFusion 54 makes one of the columns among the arguments, and forgets the
+/// others: of `max(a), max(a + b)` it would keep rows with a large `a`.
+fn is_of_columns(aggregate: &AggregateExec) -> bool {
+    let mut calls = aggregate.aggr_expr().iter();
+    calls.all(|call| matches!(call.expressions().as_slice(), [arg] if arg.is::<Column>()))
 }
 
 fn prove(plan: Arc<dyn ExecutionPlan>, live: &[Live]) -> Result<Arc<dyn ExecutionPlan>> {
